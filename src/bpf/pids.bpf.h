@@ -1,27 +1,14 @@
 /* Tasks by the numbers that they have in the pid namespace of whoever loads a program. */
 #pragma once
 
-#include "bpf/kernel_types.bpf.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-
-enum { PID_LEVELS_MASK = 1023 };
+#include "bpf/pid_numbers.bpf.h"
 
 uint32_t level; /* of our pid namespace, 0 = the initial one */
 
 /* The number in our pid namespace, which isn't the initial one; 0 when there is none. */
 static __always_inline uint32_t number_of(struct pid *pid)
 {
-	uint32_t number = 0, its_level = BPF_CORE_READ(pid, level);
-
-	if (its_level < level)
-		return 0;
-	/* At most MAX_PID_NS_LEVEL (32) levels of 16 bytes: verifiers before Linux 6.2 want a bound. */
-	uint64_t offset = level * bpf_core_type_size(struct upid) & PID_LEVELS_MASK;
-	bpf_probe_read_kernel(&number, sizeof(number),
-			      (char *)pid + bpf_core_field_offset(struct pid, numbers) + bpf_core_field_offset(struct upid, nr) + offset);
-	return number;
+	return BPF_CORE_READ(pid, level) < level ? 0 : number_at(pid, level);
 }
 
 /* A task's number in our pid namespace, 0 when it has none there. */

@@ -1,11 +1,20 @@
 /* Frames of Python in a walk (user_walk.bpf.h): what the interpreter's evaluating function has run, behind that function.
  *
  * Since CPython 3.11 a C function that evaluates has several frames of Python, and a struct _PyCFrame on its own stack, which leads to
- * the newest one. It is at the same place below the canonical frame address in all such functions of one build. A frame leads to its code,
- * which has a number here once it was told of: its name, file and lines go to the recorder then, since the process may be gone soon. */
+ * the newest one. It is at the same place below the canonical frame address in all such functions of one build. Since 3.13 the thread's
+ * state leads to the newest frame of all, and the last one of a function is an entry on its own stack, which leads on to the next function:
+ *
+ *	thread ─► frame ─► frame ─► entry ─► frame ─► entry ─►		python_frame, and python_outer behind an entry
+ *	          └─ of the innermost ─┘     └─ next one ─┘
+ *
+ * A frame leads to its code, which has a number here once it was told of: its name, file and lines go to the recorder then, since the
+ * process may be gone soon. */
 #pragma once
 
+#include "bpf/pid_numbers.bpf.h"
 #include "bpf/user_walk_state.bpf.h"
+
+enum { PYTHON_THREADS = 1024 }; /* of an interpreter that are looked at */
 
 static __always_inline uint64_t read_word(uint64_t address)
 {
@@ -36,22 +45,104 @@ static __always_inline bool evaluates(const struct mapping *mapping, uint64_t ad
 	return mapping->code.python && (uint32_t)(address + mapping->to_file) - mapping->code.evaluates < mapping->code.evaluates_size;
 }
 
-/* A C function that evaluates has been passed: its frames of Python come next. */
-static __always_inline void begin_python(struct walk *walk, const struct mapping *mapping, uint64_t bottom)
+/* ---- threads, since CPython 3.13 ---- */
+
+/* What the thread that runs is called where it runs. */
+static __always_inline uint32_t own_number(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+
+	return number_at(pid, BPF_CORE_READ(pid, level));
+}
+
+/* bpf_loop()'s. */
+static long look_at_thread(uint32_t index, struct step *step)
+{
+	struct walk *walk = step->walk;
+	const struct user_stacks_python *python = bpf_map_lookup_elem(&pythons, &walk->python);
+
+	if (!python || read_word(walk->thread + python->thread_number) == walk->thread_number)
+		return 1;
+	walk->thread = read_word(walk->thread + python->next_thread);
+	if (!walk->thread) {
+		walk->interpreter = read_word(walk->interpreter + python->next_interpreter);
+		walk->thread = walk->interpreter ? read_word(walk->interpreter + python->threads) : 0;
+	}
+	return !walk->thread;
+}
+
+/* The state of the thread that runs; 0 = it isn't one of Python's. */
+static __always_inline uint64_t find_thread(struct step *step, const struct user_stacks_python *python)
+{
+	struct walk *walk = step->walk;
+	uint64_t *known;
+
+	walk->thread_key = bpf_get_current_pid_tgid();
+	walk->thread_number = own_number();
+	known = bpf_map_lookup_elem(&python_threads, &walk->thread_key);
+	if (known && read_word(*known + python->thread_number) == walk->thread_number && read_word(*known + python->thread_frame))
+		return *known;
+	walk->interpreter = read_word(python->runtime - walk->python_to_file + python->interpreter);
+	walk->thread = walk->interpreter ? read_word(walk->interpreter + python->threads) : 0;
+	if (!walk->thread)
+		return 0;
+	bpf_loop(PYTHON_THREADS, look_at_thread, step, 0);
+	if (!walk->thread || read_word(walk->thread + python->thread_number) != walk->thread_number)
+		return 0;
+	bpf_map_update_elem(&python_threads, &walk->thread_key, &walk->thread, BPF_ANY);
+	return walk->thread;
+}
+
+/* The frames of the function that was passed are those up to the next entry. */
+static __always_inline void begin_by_thread(struct step *step, const struct user_stacks_python *python)
+{
+	struct walk *walk = step->walk;
+
+	if (!walk->python_begun) {
+		uint64_t thread = find_thread(step, python);
+		walk->python_outer = thread ? read_word(thread + python->thread_frame) : 0;
+	}
+	walk->python_begun = 1;
+	walk->python_had = walk->count;
+	walk->python_first = walk->python_frame = walk->python_outer;
+	walk->python_outer = 0;
+}
+
+/* An entry has been reached. It lies in the frame of the function that was passed; else that function has just begun, and the frames are
+ * those of one further out. */
+static __always_inline void end_by_thread(struct walk *walk, uint64_t entry, uint64_t previous)
+{
+	walk->python_outer = previous;
+	if (entry - walk->python_bottom < walk->sp - walk->python_bottom)
+		return;
+	walk->count = walk->python_had;
+	walk->python_outer = walk->python_first;
+}
+
+/* ---- frames ---- */
+
+/* A C function that evaluates has been passed: its frames of Python come next. */
+static __always_inline void begin_python(struct step *step, const struct mapping *mapping, uint64_t bottom)
+{
+	struct walk *walk = step->walk;
 	uint32_t number = mapping->code.python - 1;
 	struct user_stacks_python *python = bpf_map_lookup_elem(&pythons, &number);
 	uint64_t at;
 
 	if (!python)
 		return;
+	walk->python = number;
+	walk->python_to_file = mapping->to_file;
+	if (python->thread_number) {
+		begin_by_thread(step, python);
+		return;
+	}
 	if (!python->cframe_below)
 		find_cframe(python, mapping->to_file, bottom, walk->sp);
 	at = walk->sp - python->cframe_below;
 	if (!python->cframe_below || at < bottom) /* the function has just begun */
 		return;
-	walk->python = number;
-	walk->python_to_file = mapping->to_file;
 	walk->python_frame = read_word(at + python->cframe_current);
 }
 
@@ -73,27 +164,28 @@ static __always_inline uint64_t frame_member(const struct walk *walk, uint32_t o
 static __always_inline uint32_t number_code(struct walk *walk, const struct user_stacks_python *python, uint64_t code)
 {
 	struct python_key key = {.code = code, .pid = bpf_get_current_pid_tgid() >> 32};
-	struct python_known now = {.name = code_member(walk, python->code_name), .lines = code_member(walk, python->code_lines)};
-	struct python_known *known = bpf_map_lookup_elem(&python_codes, &key);
+	struct python_known *known = bpf_map_lookup_elem(&python_codes, &key), *now = &walk->code_now;
 	struct python_news *news = &walk->news[walk->codes & (USER_STACKS_TOLD - 1)];
 
-	now.first_line = (uint32_t)(code_member(walk, python->code_line) >> 8 * (python->code_line & 7));
-	if (known && known->name == now.name && known->lines == now.lines && known->first_line == now.first_line)
+	now->name = code_member(walk, python->code_name);
+	now->lines = code_member(walk, python->code_lines);
+	now->first_line = (uint32_t)(code_member(walk, python->code_line) >> 8 * (python->code_line & 7));
+	if (known && known->name == now->name && known->lines == now->lines && known->first_line == now->first_line)
 		return known->number;
 	if (walk->codes >= USER_STACKS_TOLD)
 		return 0;
-	now.number = first_python_code + __sync_fetch_and_add(&python_code_count, 1) + 1;
-	if (bpf_map_update_elem(&python_codes, &key, &now, BPF_ANY))
+	now->number = first_python_code + __sync_fetch_and_add(&python_code_count, 1) + 1;
+	if (bpf_map_update_elem(&python_codes, &key, now, BPF_ANY))
 		return 0;
 	news->key = key;
-	news->name = now.name;
+	news->name = now->name;
 	news->file = code_member(walk, python->code_file);
-	news->lines = now.lines;
-	news->first_line = now.first_line;
-	news->number = now.number;
+	news->lines = now->lines;
+	news->first_line = now->first_line;
+	news->number = now->number;
 	news->python = walk->python;
 	walk->codes++;
-	return now.number;
+	return now->number;
 }
 
 /* Adds the next frame to the chain. False: there is none. */
@@ -108,16 +200,21 @@ static __always_inline bool step_python(struct walk *walk)
 		return false;
 	end = frame_member(walk, python->end) >> 8 * (python->end & 7);
 	is_end = (end & python->end_mask) == python->end_value;
-	if (is_end && !python->end_counts)
+	if (is_end && !python->end_counts) {
+		if (python->thread_number)
+			end_by_thread(walk, frame, frame_member(walk, python->previous));
 		return false;
+	}
 	code = frame_member(walk, python->code);
 	if (bpf_probe_read_user(walk->code_words, sizeof(walk->code_words), (void *)code) ||
 	    walk->code_words[1] != python->code_type - walk->python_to_file)
 		return false;
-	begun = (frame_member(walk, python->instruction) - code - python->code_instructions) / 2 + 1;
-	walk->chain[walk->count & (USER_STACKS_DEPTH - 1)] =
-		USER_STACKS_PYTHON_MARK | (uint64_t)number_code(walk, python, code) << 24 | (begun & 0xffffff);
-	walk->count++;
+	if (code_member(walk, python->code_name) != code_member(walk, python->code_file)) { /* one string: the interpreter's own code */
+		begun = (frame_member(walk, python->instruction) - code - python->code_instructions) / 2 + 1;
+		walk->chain[walk->count & (USER_STACKS_DEPTH - 1)] =
+			USER_STACKS_PYTHON_MARK | (uint64_t)number_code(walk, python, code) << 24 | (begun & 0xffffff);
+		walk->count++;
+	}
 	if (!is_end)
 		walk->python_frame = frame_member(walk, python->previous);
 	return true;

@@ -1,5 +1,5 @@
-/* Loads user_stacks.bpf.c and gives it rows (user_stacks.h). Chunks are mapped and written here; a file is entered into `files` when all of
- * its rows are there. What is in chunks is never changed or taken back. */
+/* Loads user_stacks.bpf.c and gives it rows (user_stacks.h). Chunks are mapped and written here; a file is entered into `files` when it has
+ * words, which are 0 until their blocks' rows are there. What is in chunks otherwise is never changed or taken back. */
 #include "bpf/user_stacks.h"
 
 #include "base/mem.h"
@@ -18,6 +18,9 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << USER_STACKS_BLOCK_BITS };
+
+/* Row 0 is nobody's, since word 0 is for blocks without rows, and row 1 that of blocks for whose rows there is no room. */
+enum { COPIED_ROW = 1, COPIED_WORD = COPIED_ROW << 8 };
 
 /* One of the two arrays of chunks. */
 struct chunks {
@@ -219,6 +222,16 @@ static void *take_together(struct chunks *chunks, size_t count, uint64_t *ret_fi
 	return (char *)chunks->mapped.data[*ret_first / chunks->per_chunk] + *ret_first % chunks->per_chunk * chunks->element;
 }
 
+static bool begin_rows(struct bpf_user_stacks *stacks)
+{
+	uint64_t first;
+	struct user_stacks_row *rows = take_together(&stacks->rows, COPIED_ROW + 1, &first);
+
+	if (rows)
+		rows[COPIED_ROW].base = USER_STACKS_OTHER;
+	return rows;
+}
+
 /* The rows that hold in [begin, begin + BLOCK), of which the first is the last one at or before `begin`. Returns the block's word, or
  * UINT32_MAX. */
 static uint32_t add_block(struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t begin)
@@ -235,34 +248,45 @@ static uint32_t add_block(struct bpf_user_stacks *stacks, const struct user_stac
 	return (uint32_t)first << 8 | (uint32_t)(in_block - 1);
 }
 
-static bool add_blocks(struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t end,
-		       struct user_stacks_code *code)
+/* So many bytes more, of rows and words. */
+static bool have_room(const struct bpf_user_stacks *stacks, uint64_t bytes)
 {
-	uint64_t first_word = stacks->words.used, number;
-	size_t row = 0;
+	return stacks->rows.used * stacks->rows.element + stacks->words.used * stacks->words.element + bytes <= stacks->memory;
+}
 
-	code->first_block = rows[0].start >> USER_STACKS_BLOCK_BITS;
-	for (uint64_t begin = (uint64_t)code->first_block << USER_STACKS_BLOCK_BITS; begin < end; begin += BLOCK) {
-		while (row + 1 < count && rows[row + 1].start <= begin)
-			row++;
-		uint32_t word = add_block(stacks, rows + row, count - row, begin), *place;
-		if (word == UINT32_MAX || !(place = take_together(&stacks->words, 1, &number)))
+static bool add_words(struct bpf_user_stacks *stacks, uint64_t begin, uint64_t end, struct user_stacks_code *code)
+{
+	uint64_t blocks = (end - begin + BLOCK - 1) / BLOCK, number;
+
+	if (!have_room(stacks, blocks * stacks->words.element))
+		return false;
+	code->first_block = (uint32_t)(begin / BLOCK);
+	code->first_word = (uint32_t)stacks->words.used;
+	for (; code->blocks < blocks; code->blocks++)
+		if (!take_together(&stacks->words, 1, &number))
 			return false;
-		*place = word;
-		code->blocks++;
-	}
-	code->first_word = (uint32_t)first_word;
 	return true;
 }
 
-/* So a file too many takes nothing from those that come behind it. */
-static bool have_room(const struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t end)
+enum user_stacks_added bpf_user_stacks_fill(struct bpf_user_stacks *stacks, const struct user_stacks_code *code,
+					    const struct user_stacks_row *rows, size_t count, uint64_t begin, uint64_t end)
 {
-	uint64_t blocks = count ? (end - rows[0].start) / BLOCK + 1 : 0;
-	uint64_t used = stacks->rows.used * stacks->rows.element + stacks->words.used * stacks->words.element;
-
 	/* Each block begins with a row. */
-	return used + (count + blocks) * stacks->rows.element + blocks * stacks->words.element <= stacks->memory;
+	bool good =
+		(stacks->rows.used || begin_rows(stacks)) && have_room(stacks, (count + (end - begin) / BLOCK + 1) * stacks->rows.element);
+	size_t row = 0;
+
+	for (; begin < end; begin += BLOCK) {
+		uint64_t number = code->first_word + begin / BLOCK - code->first_block;
+		uint32_t *words = stacks->words.mapped.data[number / USER_STACKS_WORDS], word = UINT32_MAX;
+		while (row + 1 < count && rows[row + 1].start <= begin)
+			row++;
+		if (good)
+			word = add_block(stacks, rows + row, count - row, begin);
+		good = word != UINT32_MAX;
+		__atomic_store_n(&words[number % USER_STACKS_WORDS], good ? word : COPIED_WORD, __ATOMIC_RELEASE);
+	}
+	return good ? USER_STACKS_ADDED : USER_STACKS_NO_ROOM;
 }
 
 static void add_interpreter(struct bpf_user_stacks *stacks, const struct user_stacks_interpreter *interpreter,
@@ -279,17 +303,17 @@ static void add_interpreter(struct bpf_user_stacks *stacks, const struct user_st
 	code->evaluates_size = interpreter->evaluates_size;
 }
 
-enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end,
-					   const struct user_stacks_interpreter *interpreter)
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, uint64_t begin,
+					   uint64_t end, const struct user_stacks_interpreter *interpreter, struct user_stacks_code *ret)
 {
 	struct user_stacks_code code = {0};
-	bool good = !count || (have_room(stacks, rows, count, end) && add_blocks(stacks, rows, count, end, &code));
+	bool good = begin == end || add_words(stacks, begin, end, &code);
 
 	if (!good)
 		code = (struct user_stacks_code){.copied = 1};
 	else if (interpreter)
 		add_interpreter(stacks, interpreter, &code);
+	*ret = code;
 	if (bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY)) {
 		__atomic_store_n(&stacks->skeleton->bss->files_end, 1, __ATOMIC_RELAXED);
 		return USER_STACKS_TOO_MANY;

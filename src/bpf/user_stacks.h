@@ -53,17 +53,19 @@ struct user_stacks_maps {
 };
 int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps);
 
-/* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
- * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. `interpreter`: what the file is, too;
- * or NULL. */
+/* A file's code, from a multiple of 1 << USER_STACKS_BLOCK_BITS on: the program knows the file from now on, and asks for the rows of what
+ * it meets there. `begin` and `end` are equal: nothing is known of the file. `interpreter`: what the file is, too; or NULL. */
 enum user_stacks_added {
 	USER_STACKS_ADDED,
-	USER_STACKS_NO_ROOM,  /* for the rows: stacks that meet the file are copied */
+	USER_STACKS_NO_ROOM,  /* for the rows: stacks that meet them are copied */
 	USER_STACKS_TOO_MANY, /* files, USER_STACKS_FILES: the same */
 };
-enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end,
-					   const struct user_stacks_interpreter *interpreter);
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, uint64_t begin,
+					   uint64_t end, const struct user_stacks_interpreter *interpreter, struct user_stacks_code *ret);
+/* The rows that hold in [begin, end) of a file that was added, sorted; each holds until the next one begins. Both are multiples of
+ * 1 << USER_STACKS_BLOCK_BITS, but for the end of the file, and the first row begins at `begin`. */
+enum user_stacks_added bpf_user_stacks_fill(struct bpf_user_stacks *stacks, const struct user_stacks_code *code,
+					    const struct user_stacks_row *rows, size_t count, uint64_t begin, uint64_t end);
 /* `file` is the one that was added as `known`, under another identity; false: it wasn't, or there is no room for one more. */
 bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_file *known);
 /* Memory that rows take, in bytes. */

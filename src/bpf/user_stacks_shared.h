@@ -4,9 +4,10 @@
  *
  *	files: file ──► blocks of 256 bytes of code, from `first_block` on ──► words ──► the block's rows
  *
- * A word of a block is the number of its first row << 8 | how many rows it has - 1. The first row holds from the block's first byte on, so
- * that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the ones before are full; the rows of one
- * block lie in one chunk. */
+ * A word of a block is the number of its first row << 8 | how many rows it has - 1; 0: they have not been given yet. The first row holds
+ * from the block's first byte on, so that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the
+ * ones before are full; the rows of one block lie in one chunk. A file's words are there as soon as it is known, its rows when they are
+ * needed. */
 #pragma once
 
 #include <stdbool.h>
@@ -70,12 +71,17 @@ struct user_stacks_code {
  *
  *	C stack, a frame of the function that evaluates:  … struct _PyCFrame ── current_frame ──► frame ─► previous ─► … ─► entry
  *
+ * Since CPython 3.13 there is no struct _PyCFrame: the thread's state leads to the newest frame of all, and an entry, which lies in the
+ * function's own frame, to the newest one of the next function that evaluates.
+ *
  * Places are offsets in the file, as code's are; so they become addresses as that does. */
 struct user_stacks_python {
-	uint64_t runtime, code_type;		   /* places of _PyRuntime and PyCode_Type */
-	uint16_t interpreter, threads;		   /* in _PyRuntime: the main interpreter; in that: its newest thread */
-	uint16_t next_thread, thread_cframe;	   /* in a thread */
-	uint16_t cframe_current;		   /* in struct _PyCFrame */
+	uint64_t runtime, code_type;	      /* places of _PyRuntime and PyCode_Type */
+	uint16_t interpreter, threads;	      /* in _PyRuntime: the main interpreter; in that: its newest thread */
+	uint16_t next_thread, thread_cframe;  /* in a thread */
+	uint16_t cframe_current;	      /* in struct _PyCFrame */
+	uint16_t thread_frame, thread_number; /* in a thread: its newest frame, and what the kernel calls it; 0 = by struct _PyCFrame */
+	uint16_t next_interpreter;	      /* in an interpreter, by thread_number: `interpreter` leads to the newest one then */
 	uint16_t code, previous, instruction, end; /* in a frame */
 	uint8_t end_mask, end_value, end_counts;   /* the last frame of a C function has this there; it counts, or is only a mark */
 	uint8_t unused;
@@ -143,7 +149,7 @@ static inline uint32_t user_stacks_count(uint32_t head)
 }
 
 struct user_stacks_copy {
-	struct user_stacks_file file; /* no rows have been given for it; inode 0 = that wasn't the reason */
+	struct user_stacks_file file; /* no rows have been given for `address` in it; inode 0 = that wasn't the reason */
 	uint64_t address;	      /* in the process, where the walk ended */
 	uint64_t abi;		      /* PERF_SAMPLE_REGS_ABI_* */
 	uint64_t registers[USER_STACKS_REGISTERS];

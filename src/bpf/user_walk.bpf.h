@@ -112,6 +112,7 @@ static __always_inline bool find_mapping(struct walk *walk)
 		code = bpf_map_lookup_elem(&files, &walk->file);
 		if (!code)
 			return false;
+		mapping->file = walk->file;
 		walk->file.inode = 0;
 		if (code->copied)
 			return false;
@@ -148,12 +149,14 @@ static __always_inline const void *find_chunk(void *first, void *others, uint32_
 	return bpf_map_lookup_elem(map, &zero);
 }
 
-static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping)
+/* *ret_missing: it hasn't been given yet. */
+static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping, bool *ret_missing)
 {
 	uint64_t offset = walk->address + mapping->to_file;
 	uint64_t block = (offset >> USER_STACKS_BLOCK_BITS) - mapping->code.first_block;
 	uint32_t number, at = 0;
 
+	*ret_missing = false;
 	if (block >= mapping->code.blocks)
 		return NULL;
 	number = mapping->code.first_word + (uint32_t)block;
@@ -161,6 +164,9 @@ static __always_inline const struct user_stacks_row *find_row(struct walk *walk,
 	if (!words)
 		return NULL;
 	uint32_t word = words->words[number & (USER_STACKS_WORDS - 1)];
+	*ret_missing = !word;
+	if (!word)
+		return NULL;
 	uint32_t first = word >> 8, last = word & 0xff;
 	const struct row_chunk *rows = find_chunk(&first_rows, &row_chunks, first / USER_STACKS_ROWS);
 	if (!rows)
@@ -312,10 +318,6 @@ static __always_inline bool step_by_frame_pointer(struct walk *walk)
 
 enum { GOES_ON, STOPS };
 
-struct step {
-	struct walk *walk;
-};
-
 /* bpf_loop()'s: one frame of Python. In a loop of its own, since the verifier would look at each way out of it together with each way
  * through a frame of C. */
 static long take_python_step(uint32_t index, struct step *step)
@@ -326,7 +328,7 @@ static long take_python_step(uint32_t index, struct step *step)
 	if (!index) {
 		walk->python_frame = 0;
 		if (evaluates(mapping, walk->address))
-			begin_python(walk, mapping, walk->python_bottom);
+			begin_python(step, mapping, walk->python_bottom);
 	}
 	return walk->python_frame && walk->count < depth && step_python(walk) ? GOES_ON : STOPS;
 }
@@ -344,6 +346,7 @@ static long take_step(uint32_t index, struct step *step)
 	struct known_row *known;
 	uint32_t number = MAPPINGS;
 	uint64_t address;
+	bool missing;
 
 	if (walk->python_passed && walk->mappings[walk->python_known & (MAPPINGS - 1)].code.python)
 		bpf_loop(depth, take_python_step, step, 0);
@@ -369,7 +372,11 @@ static long take_step(uint32_t index, struct step *step)
 			if (!find_mapping(walk))
 				return STOPS;
 		}
-		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
+		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)], &missing);
+		if (missing) {
+			walk->file = walk->mappings[number & (MAPPINGS - 1)].file;
+			return STOPS;
+		}
 		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
 		known->address = address;
 		known->period = walk->period;
@@ -510,7 +517,7 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
 	walk->count = walk->done = walk->bare = walk->window_words = 0;
-	walk->python_passed = walk->codes = 0;
+	walk->python_passed = walk->python_begun = walk->codes = 0;
 	walk->file.inode = 0;
 	keep_mappings(walk, task->mm);
 	return true;

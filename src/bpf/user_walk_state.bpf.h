@@ -67,6 +67,7 @@ struct mapping {
 	uint64_t start, size;
 	uint64_t to_file; /* address plus this: offset in the file */
 	struct user_stacks_code code;
+	struct user_stacks_file file;
 };
 
 /* The row of an address, which spares looking for it: a stack has much in common with the one before. */
@@ -112,6 +113,13 @@ struct walk {
 	uint64_t window[WINDOW], window_at, window_words; /* a piece of the stack, and how many words of it there are */
 	/* Frames of Python: the next one, 0 = none; where addresses are counted from, as mapping.to_file. */
 	uint64_t python_frame, python_to_file, python_bottom;
+	/* Since CPython 3.13: the newest frame of the next function that evaluates, if one has come by already; of this one, and `count`
+	 * before it. */
+	uint64_t python_outer, python_first;
+	uint32_t python_begun, python_had;
+	/* While a thread's state is looked for, and a code's number: four functions in each other have little room on the stack. */
+	uint64_t interpreter, thread, thread_number, thread_key;
+	struct python_known code_now;
 	uint32_t python_passed, python_known; /* the frame before was passed by its row; its place in `mappings` */
 	uint32_t python, codes;		      /* place in `pythons`; how many codes are to be told of */
 	uint64_t frame_words[USER_STACKS_PYTHON_FRAME / 8], code_words[USER_STACKS_PYTHON_CODE / 8];
@@ -128,6 +136,11 @@ struct walk {
 			uint8_t stack[USER_STACKS_COPY];
 		};
 	};
+};
+
+/* What functions of bpf_loop() are called with. */
+struct step {
+	struct walk *walk;
 };
 
 #include "bpf/walks.bpf.h"
@@ -154,6 +167,15 @@ struct {
 	__type(key, struct python_key);
 	__type(value, struct python_known);
 } python_codes SEC(".maps");
+
+/* States of Python's threads since CPython 3.13, by pid << 32 | tid; of this program alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, uint64_t);
+	__type(value, uint64_t);
+} python_threads SEC(".maps");
 
 const volatile uint32_t first_python_code; /* before the first number */
 uint32_t python_code_count;

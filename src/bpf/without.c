@@ -418,9 +418,19 @@ int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct use
 	abort();
 }
 
-enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end,
-					   const struct user_stacks_interpreter *interpreter)
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, uint64_t begin,
+					   uint64_t end, const struct user_stacks_interpreter *interpreter, struct user_stacks_code *ret)
+{
+	abort();
+}
+
+enum user_stacks_added bpf_user_stacks_fill(struct bpf_user_stacks *stacks, const struct user_stacks_code *code,
+					    const struct user_stacks_row *rows, size_t count, uint64_t begin, uint64_t end)
+{
+	abort();
+}
+
+bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_file *known)
 {
 	abort();
 }

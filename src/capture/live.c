@@ -277,6 +277,7 @@ void live_close(struct live *live, bool process_ends)
 		counter_set_close(&live->counters);
 	}
 	stack_walker_close(live->walker);
+	python_frames_warn(live->python);
 	python_frames_destroy(live->python);
 	for (size_t i = 0; i < live->files.len; i++)
 		strbuf_deinit(&live->files.data[i].bytes);

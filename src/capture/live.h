@@ -77,6 +77,6 @@ int live_signal(const struct live *live);
 bool live_hides_addresses(const struct live *live);
 /* For session_options.thread_gone: whether the machine we run on has no such thread any more. */
 bool live_thread_gone(void *context, const struct thread *thread);
-/* After session_close(). Closing tracepoints takes the kernel long: `process_ends`, it is left to a child that outlives us (afterwards.h)
- * and the caller ends soon. */
+/* After session_close(). Warns of names of Python for which there was no room. Closing tracepoints takes the kernel long: `process_ends`,
+ * it is left to a child that outlives us (afterwards.h) and the caller ends soon. */
 void live_close(struct live *live, bool process_ends);

@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "symbol/code/names_image.h"
@@ -62,17 +63,15 @@ struct python_frames {
 
 /* ---- interpreters ---- */
 
+/* What an interpreter tells, its modules may use: it is in the table for that, where there is one. Other tables of large files are long. */
 static bool find_symbol(const struct elf_file *elf, const char *name, struct elf_symbol *ret)
 {
-	static const char *const tables[] = {".dynsym", ".symtab"};
+	const struct elf_section *dynamic = elf_section(elf, ".dynsym"), *table = dynamic ? dynamic : elf_section(elf, ".symtab");
+	uint64_t count = table ? elf_symbol_count(elf, table) : 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		const struct elf_section *table = elf_section(elf, tables[i]);
-		uint64_t count = table ? elf_symbol_count(elf, table) : 0;
-		for (uint64_t j = 0; j < count; j++)
-			if (elf_symbol_at(elf, table, j, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
-				return true;
-	}
+	for (uint64_t i = 0; i < count; i++)
+		if (elf_symbol_at(elf, table, i, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
+			return true;
 	return false;
 }
 
@@ -91,7 +90,7 @@ static bool read_word(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
 /* Where members are, by the headers of CPython (Include/internal/pycore_frame.h, pycore_runtime.h, pycore_interp.h, Include/cpython/code.h,
  * pystate.h, unicodeobject.h): 64-bit builds without Py_DEBUG and Py_TRACE_REFS. In 3.11 the last frame of a C function has is_entry, in
  * 3.12 there is one more behind it, which lies in the C function itself: FRAME_OWNED_BY_CSTACK. */
-static bool describe_version(uint64_t version, struct user_stacks_python *ret)
+static bool describe_by_version(uint64_t version, struct user_stacks_python *ret)
 {
 	static const struct user_stacks_python versions[] = {
 		{.interpreter = 48,
@@ -141,6 +140,97 @@ static bool describe_version(uint64_t version, struct user_stacks_python *ret)
 	return true;
 }
 
+/* Since CPython 3.13 _PyRuntime begins with struct _Py_DebugOffsets, which says where members are: words, in this order (3.13's
+ * Include/internal/pycore_runtime.h; later versions have others). */
+enum debug_offset {
+	OFFSETS_COOKIE = 0,
+	OFFSETS_VERSION = 1,
+	OFFSETS_FREE_THREADED = 2,
+	OFFSETS_INTERPRETERS_HEAD = 5,
+	OFFSETS_INTERPRETER_NEXT = 8,
+	OFFSETS_THREADS_HEAD = 9,
+	OFFSETS_THREAD_NEXT = 21,
+	OFFSETS_THREAD_FRAME = 23,
+	OFFSETS_THREAD_NUMBER = 25,
+	OFFSETS_FRAME_PREVIOUS = 29,
+	OFFSETS_FRAME_EXECUTABLE = 30,
+	OFFSETS_FRAME_INSTRUCTION = 31,
+	OFFSETS_FRAME_OWNER = 33,
+	OFFSETS_CODE_FILE = 35,
+	OFFSETS_CODE_NAME = 37, /* the qualified one */
+	OFFSETS_CODE_LINES = 38,
+	OFFSETS_CODE_LINE = 39,
+	OFFSETS_CODE_INSTRUCTIONS = 43,
+	OFFSETS_OBJECT_TYPE = 45,
+	OFFSETS_BYTES_TEXT = 66,
+	OFFSETS_STRING_STATE = 68,
+	OFFSETS_STRING_LENGTH = 69,
+	OFFSETS_STRING_SIZE = 70,
+	OFFSETS_COUNT = 71
+};
+
+/* Which of them lead to a member of what has so many bytes. */
+struct described_offset {
+	enum debug_offset number;
+	uint16_t most; /* bytes that are read there, or what a member's type can say */
+	size_t member; /* of struct user_stacks_python, an uint16_t */
+};
+
+#define DESCRIBED(NUMBER, MOST, MEMBER)                                             \
+	{                                                                           \
+		OFFSETS_##NUMBER, MOST, offsetof(struct user_stacks_python, MEMBER) \
+	}
+static const struct described_offset described[] = {
+	DESCRIBED(INTERPRETERS_HEAD, UINT16_MAX, interpreter),
+	DESCRIBED(INTERPRETER_NEXT, UINT16_MAX, next_interpreter),
+	DESCRIBED(THREADS_HEAD, UINT16_MAX, threads),
+	DESCRIBED(THREAD_NEXT, UINT16_MAX, next_thread),
+	DESCRIBED(THREAD_FRAME, UINT16_MAX, thread_frame),
+	DESCRIBED(THREAD_NUMBER, UINT16_MAX, thread_number),
+	DESCRIBED(FRAME_PREVIOUS, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), previous),
+	DESCRIBED(FRAME_EXECUTABLE, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), code),
+	DESCRIBED(FRAME_INSTRUCTION, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), instruction),
+	DESCRIBED(FRAME_OWNER, USER_STACKS_PYTHON_FRAME - 1, end),
+	DESCRIBED(CODE_FILE, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_file),
+	DESCRIBED(CODE_NAME, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_name),
+	DESCRIBED(CODE_LINES, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_lines),
+	DESCRIBED(CODE_LINE, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_line),
+	DESCRIBED(CODE_INSTRUCTIONS, UINT16_MAX, code_instructions),
+	DESCRIBED(STRING_SIZE, UINT16_MAX, text),
+};
+
+/* By the offsets that the file itself tells. Builds that share no lock (free-threaded ones) have other objects. */
+static bool describe_by_offsets(const struct elf_file *elf, uint64_t runtime, uint64_t version, struct user_stacks_python *ret)
+{
+	enum { TYPE = 8, BYTES = 32, STATE = 32, LENGTH = 16, COMPACT = 16, OWNED_BY_CSTACK = 3 };
+	uint64_t words[OFFSETS_COUNT];
+
+	for (size_t i = 0; i < OFFSETS_COUNT; i++)
+		if (!read_word(elf, runtime + i * sizeof(words[0]), &words[i]))
+			return false;
+	if (memcmp(&words[OFFSETS_COOKIE], "xdebugpy", sizeof(words[0])) != 0 || words[OFFSETS_VERSION] != version ||
+	    words[OFFSETS_FREE_THREADED] || words[OFFSETS_OBJECT_TYPE] != TYPE || words[OFFSETS_BYTES_TEXT] != BYTES ||
+	    words[OFFSETS_STRING_STATE] != STATE || words[OFFSETS_STRING_LENGTH] != LENGTH)
+		return false;
+	*ret = (struct user_stacks_python){.end_mask = 0xff, .end_value = OWNED_BY_CSTACK};
+	for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++) {
+		uint64_t offset = words[described[i].number];
+		uint16_t member = (uint16_t)offset;
+		if (offset > described[i].most)
+			return false;
+		memcpy((char *)ret + described[i].member, &member, sizeof(member));
+	}
+	ret->wide_text = (uint16_t)(ret->text + COMPACT);
+	return ret->thread_number != 0;
+}
+
+static bool describe_version(const struct elf_file *elf, uint64_t runtime, uint64_t version, struct user_stacks_python *ret)
+{
+	enum { TOLD_SINCE = 0x30d };
+
+	return version >> 16 == TOLD_SINCE ? describe_by_offsets(elf, runtime, version, ret) : describe_by_version(version, ret);
+}
+
 bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret)
 {
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
@@ -150,7 +240,7 @@ bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct u
 
 	if (!elf->is_64bit || !find_symbol(elf, "_PyRuntime", &runtime) || !find_symbol(elf, "_PyEval_EvalFrameDefault", &evaluates) ||
 	    !find_symbol(elf, "PyCode_Type", &type) || !find_symbol(elf, "Py_Version", &version) ||
-	    !read_word(elf, version.value, &number) || !describe_version(number, &ret->python))
+	    !read_word(elf, version.value, &number) || !describe_version(elf, runtime.value, number, &ret->python))
 		return false;
 	const struct elf_segment *text = elf_segment_of(elf, evaluates.value);
 	if (!text)
@@ -182,6 +272,17 @@ void python_frames_limit(struct python_frames *frames, size_t bytes)
 uint64_t python_frames_left_out(const struct python_frames *frames)
 {
 	return frames ? frames->left_out : 0;
+}
+
+void python_frames_warn(const struct python_frames *frames)
+{
+	uint64_t left_out = python_frames_left_out(frames);
+
+	if (left_out)
+		log_warning(
+			"Python's functions are missing in some stacks: names and lines of %llu code objects did not fit into %d MB. Measure "
+			"fewer processes, or a shorter time.",
+			(unsigned long long)left_out, PYTHON_FRAMES_BYTES >> 20);
 }
 
 void python_frames_destroy(struct python_frames *frames)

@@ -41,6 +41,8 @@ void python_frames_limit(struct python_frames *frames, size_t bytes);
 void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines);
 /* How many codes were left out; of NULL, none. */
 uint64_t python_frames_left_out(const struct python_frames *frames);
+/* Warns of that, when the measurement ends; of NULL, nothing. */
+void python_frames_warn(const struct python_frames *frames);
 /* Copies a chain to `out`, which has room for it, with addresses in place of frames; frames of codes that aren't known are left out.
  * Returns how many addresses there are. */
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out);

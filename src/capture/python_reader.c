@@ -32,7 +32,8 @@ struct page {
 /* A file: what it is known as. */
 struct interpreter {
 	bool is_one;
-	unsigned int agreed; /* evaluations in which struct _PyCFrame was where known.python.cframe_below says */
+	/* Evaluations in which struct _PyCFrame, or the entry, was where known.python.cframe_below says. */
+	unsigned int agreed;
 	struct user_stacks_interpreter known;
 };
 
@@ -53,6 +54,7 @@ struct python_reader {
 	struct python_reader_counts counts;
 	/* One stack: */
 	uint32_t pid;
+	uint64_t outer; /* since 3.13: the newest frame of the next function that evaluates, by the one before; 0 = not known */
 	uint64_t stack;
 	unsigned int reads;
 	const struct unwind_input *input;
@@ -306,26 +308,30 @@ static uint64_t find_vouching(const struct python_reader *reader, const struct e
 static bool put_frame(struct python_reader *reader, const struct user_stacks_python *python, const struct seen_code *code, uint64_t begun,
 		      size_t max)
 {
+	if (code->name == code->file) /* one string: the interpreter's own code */
+		return true;
 	uint32_t number = number_code(reader, python, code);
-
 	if (number && reader->count < max)
 		reader->chain[reader->count++] = USER_STACKS_PYTHON_MARK | (uint64_t)number << 24 | (begun & 0xffffff);
 	return number;
 }
 
-/* Adds the frames from `frame` on. False: they have changed, or can't be read. */
-static bool add_frames(struct python_reader *reader, const struct evaluation *at, uint64_t frame, size_t max)
+/* Adds the frames from `frame` on. False: they have changed, or can't be read. *ret_end: the one behind them, only a mark, or 0. */
+static bool add_frames(struct python_reader *reader, const struct evaluation *at, uint64_t frame, size_t max, uint64_t *ret_end)
 {
 	const struct user_stacks_python *python = &at->interpreter->known.python;
 	uint8_t bytes[USER_STACKS_PYTHON_FRAME];
 	struct seen_code code;
 
+	*ret_end = 0;
 	for (bool is_end = false, is_newest = true; frame && !is_end && reader->count < max; is_newest = false) {
 		if (!peek(reader, frame, bytes, sizeof(bytes)))
 			return false;
 		is_end = (bytes[python->end] & python->end_mask) == python->end_value;
-		if (is_end && !python->end_counts)
+		if (is_end && !python->end_counts) {
+			*ret_end = frame;
 			return !is_newest;
+		}
 		if (!see_code(reader, at, member(bytes, sizeof(bytes), python->code), &code))
 			return false;
 		uint64_t next = member(bytes, sizeof(bytes), python->instruction) + 2;
@@ -341,27 +347,81 @@ static bool add_frames(struct python_reader *reader, const struct evaluation *at
 /* Whether frames are there if struct _PyCFrame is so far below the top. */
 static bool add_frames_at(struct python_reader *reader, const struct evaluation *at, uint32_t below, size_t max)
 {
-	uint64_t cframe = at->top - below, frame;
+	uint64_t cframe = at->top - below, frame, end;
 
 	return below && copied_word(reader->input, reader->sps[0], cframe + at->interpreter->known.python.cframe_current, &frame) &&
-	       add_frames(reader, at, frame, max);
+	       add_frames(reader, at, frame, max, &end);
+}
+
+static void note_place(struct interpreter *interpreter, uint32_t below)
+{
+	uint32_t *known = &interpreter->known.python.cframe_below;
+
+	interpreter->agreed = *known == below ? interpreter->agreed + 1 : 1;
+	*known = below;
+}
+
+/* Whether a frame, which isn't only a mark, lies there. */
+static bool is_frame(struct python_reader *reader, const struct evaluation *at, uint64_t address)
+{
+	const struct user_stacks_python *python = &at->interpreter->known.python;
+	uint8_t bytes[USER_STACKS_PYTHON_FRAME];
+	struct seen_code code;
+
+	return address && address % sizeof(address) == 0 && peek(reader, address, bytes, sizeof(bytes)) &&
+	       (bytes[python->end] & python->end_mask) < python->end_value &&
+	       see_code(reader, at, member(bytes, sizeof(bytes), python->code), &code) &&
+	       leads_into(&code, member(bytes, sizeof(bytes), python->instruction) + 2);
+}
+
+/* The newest one of the innermost function: what is lowest on the stack was saved last. 0: there is none. */
+static uint64_t find_frame(struct python_reader *reader, const struct evaluation *at)
+{
+	const struct unwind_input *input = reader->input;
+	uint64_t word;
+
+	for (int i = 0; i < __builtin_popcountll(input->mask); i++)
+		if (is_frame(reader, at, input->registers[i]))
+			return input->registers[i];
+	for (uint64_t address = at->vouched_from; address < at->top && copied_word(input, reader->sps[0], address, &word);
+	     address += sizeof(word))
+		if (is_frame(reader, at, word))
+			return word;
+	return 0;
+}
+
+/* Since 3.13. The frames end with an entry in the function's own frame, which leads to the next function even if they are others by now. */
+static bool add_frames_to_entry(struct python_reader *reader, const struct evaluation *at, size_t max)
+{
+	struct interpreter *interpreter = at->interpreter;
+	const struct user_stacks_python *python = &interpreter->known.python;
+	uint64_t frame = at->innermost ? find_frame(reader, at) : reader->outer, entry;
+	bool added = frame && add_frames(reader, at, frame, max, &entry) && entry - at->bottom < at->top - at->bottom;
+
+	if (added && interpreter->agreed < AGREED)
+		note_place(interpreter, (uint32_t)(at->top - entry));
+	if (!python->cframe_below ||
+	    !copied_word(reader->input, reader->sps[0], at->top - python->cframe_below + python->previous, &reader->outer))
+		reader->outer = 0;
+	return added;
 }
 
 /* What lies there by now may be another function's: the place is known when it was the same one several times. */
 static bool add_frames_somewhere(struct python_reader *reader, const struct evaluation *at, size_t max)
 {
 	struct interpreter *interpreter = at->interpreter;
-	uint32_t *known = &interpreter->known.python.cframe_below, below;
+	uint32_t known = interpreter->known.python.cframe_below, below;
 
+	if (interpreter->known.python.thread_number)
+		return add_frames_to_entry(reader, at, max);
 	if (interpreter->agreed == AGREED)
-		return add_frames_at(reader, at, *known, max);
+		return add_frames_at(reader, at, known, max);
 	below = find_cframe(reader, at);
 	if (!below) /* no newest one: as an inner function has shown */
-		below = *known;
+		below = known;
 	if (!add_frames_at(reader, at, below, max))
 		return false;
-	interpreter->agreed = *known == below ? interpreter->agreed + 1 : 1;
-	*known = below;
+	note_place(interpreter, below);
 	return true;
 }
 

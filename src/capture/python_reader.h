@@ -5,6 +5,10 @@
  *	memory of the process, by now      frame ◄───────────────────────────────────────────────────────────────┘
  *	                                   └─► previous frame ─► …   each with its code: name, file, lines
  *
+ * Since CPython 3.13 the copy has, in place of struct _PyCFrame, the entry with which a function's frames end, and which leads to the
+ * newest one of the next function that evaluates. Of the innermost function the newest one is what it has in a register, or what was
+ * called has saved of that.
+ *
  * The process has gone on meanwhile, and its memory may hold something else by now. So the newest frame of a function counts only if the
  * copy vouches for it: where its code goes on is in a register or on the stack of the function. Else none of the function's frames are
  * shown. The callers of a frame that is vouched for were read with it; they can be wrong only where the same function was called again,

@@ -413,6 +413,19 @@ static void debug_copy(const struct map *map, uint64_t address)
 	strbuf_deinit(&file);
 }
 
+/* What a copy leads through the program is going to meet again. */
+static void note_code(struct stack_chains *chains, const struct unwind_input *input, size_t count)
+{
+	const struct map *map = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!map || chains->ips[i] - map->start >= map->end - map->start)
+			map = maps_find(input->maps, chains->ips[i], input->time);
+		if (map)
+			stack_walker_note_code(chains->walker, map->dso, map_to_dso(map, chains->ips[i]));
+	}
+}
+
 /* What the program in the kernel could not walk. */
 static size_t unwind_copy(struct stack_chains *chains, const struct sample *sample, const struct walked_stack *walked, size_t depth,
 			  struct stack_end *ret_end)
@@ -429,13 +442,15 @@ static size_t unwind_copy(struct stack_chains *chains, const struct sample *samp
 	struct unwind_end end;
 	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth, &end);
 
+	if (walked->copy->file.inode)
+		note_code(chains, &input, count);
 	if (chains->python_reader)
 		count = python_reader_add(chains->python_reader, sample->pid, &input, &chains->cache, chains->ips, count, depth);
 	*ret_end = (struct stack_end){.reason = end.reason, .dso = end.dso, .count = 1};
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 	chains->early += walked->copy->file.inode != 0;
 	if (walked->copy->file.inode && map)
-		stack_walker_note(chains->walker, walked->copy, map->dso);
+		stack_walker_note(chains->walker, walked->copy, map->dso, map_to_dso(map, walked->copy->address));
 	else if (!walked->copy->file.inode)
 		debug_copy(map, walked->copy->address);
 	return count;

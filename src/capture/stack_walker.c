@@ -35,10 +35,22 @@ struct kept_records {
 	uint64_t bytes; /* of all records so far, as the program counts them */
 };
 
+/* Of a large file only those parts are read that stacks meet, of a smaller one all. */
+enum { PART = 1 << 18, ALL_OF = 8 << 20 };
+_Static_assert(PART % (1 << USER_STACKS_BLOCK_BITS) == 0, "a part has whole blocks");
+
 struct wanted {
 	struct user_stacks_file file;
 	struct dso *dso;
-	uint64_t copies; /* so far; UINT64_MAX: they were given */
+	size_t first;		  /* who has its rows: this one, or the first one of the same file, which this is another identity of */
+	uint64_t copies, waiting; /* so far; of them since rows were given the last time */
+	bool entered;		  /* the program knows the file */
+	struct user_stacks_code code;
+	uint64_t begin, end; /* of its code, in the file; equal: nothing is known of it */
+	uint64_t asked;	     /* the first place of which rows are lacking */
+	uint8_t *noted;	     /* by part: it was given, or is … */
+	VEC(uint32_t) parts; /* … to be given, the last one first */
+	size_t rows;	     /* that were given */
 };
 
 struct stack_walker {
@@ -51,8 +63,7 @@ struct stack_walker {
 	struct map64 ids;
 	struct map64 noted;	   /* files, by a hash */
 	VEC(struct wanted) wanted; /* the same, in their order */
-	size_t left;		   /* of them: not given yet */
-	struct map64 given;	   /* by dso: the number of the first one that was given for it */
+	struct map64 by_dso;	   /* the first one of each */
 	struct map64 met;	   /* dsos that were expected: once is enough, since each process that begins maps the same ones */
 	VEC(struct dso *) expected;
 	struct kept_records *kept; /* by ring */
@@ -174,7 +185,11 @@ void stack_walker_close(struct stack_walker *walker)
 	map64_deinit(&walker->ids);
 	map64_deinit(&walker->noted);
 	map64_deinit(&walker->met);
-	map64_deinit(&walker->given);
+	map64_deinit(&walker->by_dso);
+	for (size_t i = 0; i < walker->wanted.len; i++) {
+		free(walker->wanted.data[i].noted);
+		vec_deinit(&walker->wanted.data[i].parts);
+	}
 	vec_deinit(&walker->wanted);
 	vec_deinit(&walker->expected);
 	free(walker);
@@ -400,10 +415,10 @@ _Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
 		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
 	       "and lie as they do");
 
-void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t bytes, uint64_t memory, struct strbuf *out)
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out)
 {
 	if (added == USER_STACKS_NO_ROOM)
-		strbuf_printf(out, "no room for the %.1f MB of unwind rules of ", (double)bytes / 1048576);
+		strbuf_printf(out, "no room for more than %.1f MB of unwind rules, such as of ", (double)memory / 1048576);
 	else
 		strbuf_printf(out, "no room for the unwind rules of more than %d files, such as ", USER_STACKS_FILES);
 	text_add_safe(out, file, strlen(file));
@@ -412,35 +427,103 @@ void stack_walker_explain(enum user_stacks_added added, const char *file, uint64
 		strbuf_printf(out, ". More room for rules: --unwind-memory, up to %d MB", USER_STACKS_MEMORY >> 20);
 }
 
-static void give_rows(struct stack_walker *walker, struct resolver *resolver, const struct wanted *wanted, const struct file_rows *rows)
+static void complain(struct stack_walker *walker, const struct wanted *wanted, enum user_stacks_added added)
 {
-	const struct user_stacks_row *list = (const void *)rows->rows.data;
-	struct user_stacks_interpreter interpreter;
-	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
-	enum user_stacks_added added =
-		bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end, has_python ? &interpreter : NULL);
 	struct strbuf text = {0};
 
 	if (added == USER_STACKS_ADDED || walker->full)
 		return;
 	walker->full = true;
-	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", rows->rows.len * sizeof(*list), walker->memory, &text);
+	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", walker->memory, &text);
 	log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);
 }
 
-void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso)
+static void want_part(struct wanted *wanted, uint64_t place)
+{
+	uint64_t part = (place - wanted->begin) / PART;
+
+	if (place < wanted->begin || place >= wanted->end || wanted->noted[part])
+		return;
+	wanted->noted[part] = 1;
+	vec_push(&wanted->parts, (uint32_t)part);
+}
+
+/* Tells the program of the file, which asks for rows from now on. */
+static void enter(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
+{
+	enum { ALIGN = 1 << USER_STACKS_BLOCK_BITS };
+	struct user_stacks_interpreter interpreter;
+	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
+
+	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
+		wanted->begin = wanted->end = 0;
+	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / PART + 1);
+	wanted->entered = true;
+	complain(walker, wanted,
+		 bpf_user_stacks_add(walker->program, &wanted->file, wanted->begin, wanted->end, has_python ? &interpreter : NULL,
+				     &wanted->code));
+	if (!wanted->code.blocks)
+		wanted->end = wanted->begin;
+	for (uint64_t place = wanted->begin; wanted->end - wanted->begin <= ALL_OF && place < wanted->end; place += PART)
+		if (wanted->asked - place >= PART)
+			want_part(wanted, place);
+	want_part(wanted, wanted->asked);
+}
+
+static void give_part(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted, uint32_t part)
+{
+	struct file_rows rows = {0};
+	uint64_t begin = wanted->begin + (uint64_t)part * PART, end = begin + PART < wanted->end ? begin + PART : wanted->end;
+
+	file_rows_collect(resolver, wanted->dso, begin, end, &rows);
+	complain(walker, wanted,
+		 bpf_user_stacks_fill(walker->program, &wanted->code, (const void *)rows.rows.data, rows.rows.len, begin, end));
+	wanted->rows += rows.rows.len;
+	file_rows_deinit(&rows);
+}
+
+/* On overlayfs the kernel tells one identity of a file in its records, as programs see it, and maps another. */
+static struct wanted *add_wanted(struct stack_walker *walker, const struct user_stacks_file *file, struct dso *dso, bool *ret_new)
+{
+	uint64_t *at = map64_insert(&walker->noted, hash_bytes(file, sizeof(*file)), ret_new);
+	bool is_first;
+
+	if (*ret_new) {
+		*at = walker->wanted.len;
+		uint64_t *first = map64_insert(&walker->by_dso, (uintptr_t)dso, &is_first);
+		if (is_first)
+			*first = *at;
+		vec_push(&walker->wanted, ((struct wanted){.file = *file, .dso = dso, .first = *first}));
+	}
+	return &walker->wanted.data[*at];
+}
+
+void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso, uint64_t place)
 {
 	bool is_new;
-	uint64_t *at = map64_insert(&walker->noted, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
+	struct wanted *wanted = add_wanted(walker, &copy->file, dso, &is_new), *first = &walker->wanted.data[wanted->first];
 
-	if (is_new) {
-		*at = walker->wanted.len;
-		walker->left++;
-		vec_push(&walker->wanted, ((struct wanted){.file = copy->file, .dso = dso}));
-	}
-	struct wanted *wanted = &walker->wanted.data[*at];
-	wanted->copies += wanted->copies != UINT64_MAX;
+	if (first->entered)
+		want_part(first, place);
+	else if (is_new)
+		first->asked = place;
+	first->copies++;
+	first->waiting++;
+	wanted->waiting += wanted != first;
+}
+
+void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64_t place)
+{
+	const uint64_t *at = map64_find(&walker->by_dso, (uintptr_t)dso);
+
+	if (at && walker->wanted.data[*at].entered)
+		want_part(&walker->wanted.data[*at], place);
+}
+
+static bool has_work(const struct wanted *wanted)
+{
+	return !wanted->entered || wanted->parts.len;
 }
 
 /* Most copies are spared by the rows of this one. NULL: there is none left. */
@@ -448,15 +531,15 @@ static struct wanted *most_wanted(struct stack_walker *walker)
 {
 	struct wanted *most = NULL;
 
-	for (size_t i = 0; walker->left && i < walker->wanted.len; i++) {
+	for (size_t i = 0; i < walker->wanted.len; i++) {
 		struct wanted *wanted = &walker->wanted.data[i];
-		if (wanted->copies != UINT64_MAX && (!most || wanted->copies > most->copies))
+		if (has_work(wanted) && (!most || wanted->waiting > most->waiting))
 			most = wanted;
 	}
 	return most;
 }
 
-static void debug_rows(const struct stack_walker *walker, const struct wanted *wanted, const struct file_rows *rows)
+static void debug_rows(const struct stack_walker *walker, const struct wanted *wanted)
 {
 	struct strbuf file = {0};
 
@@ -464,7 +547,7 @@ static void debug_rows(const struct stack_walker *walker, const struct wanted *w
 		return;
 	if (wanted->dso)
 		text_add_safe(&file, wanted->dso->name, strlen(wanted->dso->name));
-	log_debug("stacks: %zu unwind rules of %s after %llu copies, %llu KB for all", rows->rows.len, strbuf_str(&file),
+	log_debug("stacks: %zu unwind rules of %s after %llu copies, %llu KB for all", wanted->rows, strbuf_str(&file),
 		  (unsigned long long)wanted->copies, (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
 	strbuf_deinit(&file);
 }
@@ -505,55 +588,54 @@ static struct wanted *next_expected(struct stack_walker *walker, const struct sy
 		bool is_new;
 		if (!find_identity(dso, symbols, &file))
 			continue;
-		uint64_t *at = map64_insert(&walker->noted, hash_bytes(&file, sizeof(file)), &is_new);
-		if (!is_new)
-			continue;
-		*at = walker->wanted.len;
-		walker->left++;
-		vec_push(&walker->wanted, ((struct wanted){.file = file, .dso = dso}));
-		return &walker->wanted.data[*at];
+		struct wanted *wanted = add_wanted(walker, &file, dso, &is_new);
+		if (is_new)
+			return wanted;
 	}
 	return NULL;
 }
 
-/* Whether its rules were given under another identity: on overlayfs the kernel tells one of the file in its records, as programs see it,
- * and maps another. */
-static bool is_given(struct stack_walker *walker, const struct wanted *wanted)
+static void add_identity(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
 {
-	bool is_new;
+	struct wanted *first = &walker->wanted.data[wanted->first];
 
-	if (!wanted->dso)
-		return false;
-	uint64_t *first = map64_insert(&walker->given, (uintptr_t)wanted->dso, &is_new);
-	if (!is_new)
-		return bpf_user_stacks_add_name(walker->program, &wanted->file, &walker->wanted.data[*first].file);
-	*first = (uint64_t)(wanted - walker->wanted.data);
-	return false;
+	if (!first->entered)
+		enter(walker, resolver, first);
+	if (!bpf_user_stacks_add_name(walker->program, &wanted->file, &first->file))
+		complain(walker, wanted, USER_STACKS_TOO_MANY);
+	wanted->entered = true;
+	wanted->waiting = 0;
 }
 
-static void give(struct stack_walker *walker, struct resolver *resolver, const struct wanted *wanted)
+static void learn(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
 {
-	struct file_rows rows = {0};
-
-	if (wanted->dso)
-		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
-	give_rows(walker, resolver, wanted, &rows);
-	debug_rows(walker, wanted, &rows);
-	file_rows_deinit(&rows);
+	if (wanted->first != (size_t)(wanted - walker->wanted.data)) {
+		add_identity(walker, resolver, wanted);
+		return;
+	}
+	if (!wanted->entered)
+		enter(walker, resolver, wanted);
+	if (wanted->parts.len)
+		give_part(walker, resolver, wanted, wanted->parts.data[--wanted->parts.len]);
+	if (wanted->parts.len)
+		return;
+	debug_rows(walker, wanted);
+	wanted->waiting = 0;
 }
 
+/* All that stacks were copied for comes before the next look into the rings, where there are more of them meanwhile, each to be unwound. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols)
 {
+	enum { AT_ONCE = 32 };
 	struct wanted *wanted = most_wanted(walker);
 
 	if (!wanted)
 		wanted = next_expected(walker, symbols);
 	if (!wanted)
 		return false;
-	if (!is_given(walker, wanted))
-		give(walker, resolver, wanted);
-	wanted->copies = UINT64_MAX;
-	walker->left--;
+	learn(walker, resolver, wanted);
+	for (int i = 1; i < AT_ONCE && (wanted = most_wanted(walker)) && wanted->waiting; i++)
+		learn(walker, resolver, wanted);
 	return true;
 }
 

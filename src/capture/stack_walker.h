@@ -56,15 +56,18 @@ struct walked_stack {
 bool walked_stack_read(uint32_t head, const void *data, size_t size, struct walked_stack *ret);
 /* The user stack of a sample; false: there is none. Valid until the next record of the ring is taken. */
 bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret);
-/* Notes that the program lacks the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */
-void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso);
+/* Notes that the program lacks the rows of a place, an offset in `dso`, from which the copy's missing file was mapped. */
+void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso, uint64_t place);
+/* The same of other places that a stack leads through: only if the program knows the file. */
+void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64_t place);
 /* Notes that code of `dso` has just been mapped: the program is going to need its rows, which are given when no other file is waited for.
  * Not those of large files, of which most need not be read ever. */
 void stack_walker_expect(struct stack_walker *walker, struct dso *dso);
-/* Gives the program the rows of a file that was noted, which takes up to some 100 ms for the largest ones; false: there is none left. */
+/* Gives the program rows that are lacking: of a large file those of the code that was noted, of others all, some ms' work at a time; false:
+ * there are none left. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols);
-/* Why the rows of a file, of so many bytes, were not taken, and what helps; of `memory` for all of them. */
-void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t bytes, uint64_t memory, struct strbuf *out);
+/* Why rows of a file were not taken, and what helps; of `memory` for all of them. */
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out);
 
 /* Stacks for which there was no room. */
 uint64_t stack_walker_unsent(const struct stack_walker *walker);

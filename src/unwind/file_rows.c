@@ -96,27 +96,53 @@ static void add_range(struct collecting *collecting, unsigned int level, uint64_
 	add_range(collecting, level + 1, start, end);
 }
 
-void file_rows_collect(struct resolver *resolver, struct dso *dso, uint32_t align, struct file_rows *out)
+/* Segments are sorted by address, and so by place; one that isn't would break the order. */
+static bool has_code(const struct elf_segment *segment, uint64_t before)
+{
+	uint64_t end = segment->offset + segment->filesz;
+
+	return segment->type == PT_LOAD && segment->flags & PF_X && end > segment->offset && end <= UINT32_MAX && segment->offset >= before;
+}
+
+bool file_rows_extent(struct resolver *resolver, struct dso *dso, uint32_t align, uint64_t *ret_begin, uint64_t *ret_end)
+{
+	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
+	const struct elf_file *elf = &tables->runtime;
+
+	*ret_end = 0;
+	if ((!tables->sections[0].count && !tables->sections[1].count) || dso->jitdump)
+		return false;
+	for (uint32_t i = 0; i < elf->segment_count; i++) {
+		if (!has_code(&elf->segments[i], *ret_end))
+			continue;
+		if (!*ret_end)
+			*ret_begin = elf->segments[i].offset & ~(uint64_t)(align - 1);
+		*ret_end = elf->segments[i].offset + elf->segments[i].filesz;
+	}
+	return *ret_end != 0;
+}
+
+void file_rows_collect(struct resolver *resolver, struct dso *dso, uint64_t begin, uint64_t end, struct file_rows *out)
 {
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
 	const struct elf_file *elf = &tables->runtime;
 	struct collecting collecting = {.tables = tables, .out = out};
+	uint64_t before = 0;
 
-	if ((!tables->sections[0].count && !tables->sections[1].count) || dso->jitdump)
-		return;
+	add_row(&collecting, begin, (struct walk_row){.base = WALK_NONE});
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *segment = &elf->segments[i];
-		uint64_t end = segment->offset + segment->filesz;
-		/* Segments are sorted by address, and so by place; one that isn't would break the order. */
-		if (segment->type != PT_LOAD || !(segment->flags & PF_X) || end < segment->offset || end > UINT32_MAX ||
-		    segment->offset < out->end)
+		if (!has_code(segment, before))
 			continue;
-		collecting.to_file = 0;
-		add_row(&collecting, out->rows.len ? segment->offset : segment->offset & ~(uint64_t)(align - 1),
-			(struct walk_row){.base = WALK_NONE});
+		before = segment->offset + segment->filesz;
+		uint64_t from = segment->offset > begin ? segment->offset : begin, to = before < end ? before : end;
+		if (from >= to)
+			continue;
 		collecting.to_file = segment->offset - segment->vaddr;
-		add_range(&collecting, 0, segment->vaddr, segment->vaddr + segment->filesz);
-		out->end = end;
+		add_range(&collecting, 0, from - collecting.to_file, to - collecting.to_file);
+		collecting.to_file = 0;
+		if (to < end)
+			add_row(&collecting, to, (struct walk_row){.base = WALK_NONE});
 	}
 }
 

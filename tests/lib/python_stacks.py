@@ -42,6 +42,11 @@ class Klasse:
             mark())()
 
 
+class Made:
+    def __init__(self):
+        mark()
+
+
 def generator(n):
     for i in range(n):
         mark()
@@ -98,6 +103,8 @@ def everything():
         recurse(30)
         recurse(300)
         x = Klasse()
+        for _ in range(10):
+            Made()
         x.anything, x.eigenschaft
         with x:
             mark()

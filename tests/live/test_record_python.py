@@ -38,14 +38,24 @@ def killed_on_failure(*processes):
         watchdog.cancel()
 
 
+VERSIONS = ["3.11", "3.12", "3.13"]
+PLACES = ["/usr/bin/python3", *(shutil.which(f"python{version}") for version in VERSIONS), *sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3"))]
+
+
 @pytest.fixture(scope="module", name="python")
-def find_python():
-    """A CPython whose frames are known: Debian's, or another one."""
-    for path in ("/usr/bin/python3", shutil.which("python3.11"), shutil.which("python3.12")):
-        version = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, *sys.version_info[:2])"], capture_output=True, text=True, check=False) if path else None
-        if version and version.stdout.split() in (["cpython", "3", "11"], ["cpython", "3", "12"]):
-            return path
-    pytest.skip("needs CPython 3.11 or 3.12")
+def find_python(request):
+    """A CPython whose frames are known: Debian's, or another one; with a parameter, of that version."""
+    wanted = [request.param] if hasattr(request, "param") else VERSIONS
+    for path in filter(None, PLACES):
+        with contextlib.suppress(OSError):
+            version = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2], sys.executable)"],
+                                     capture_output=True, text=True, check=False)
+            if version.stdout.split()[:2] in (["cpython", each] for each in wanted):
+                return version.stdout.split()[2]
+    pytest.skip(f"needs CPython {' or '.join(wanted)}, in PATH or of pyenv")
+
+
+EACH_VERSION = pytest.mark.parametrize("python", VERSIONS, indirect=True)
 
 
 @pytest.fixture(name="recorded")
@@ -57,9 +67,11 @@ def record(perf, bpf, tracefs, python, tmp_path, monkeypatch):
 
     def run(*options, events=("-e", EVENT), program=PROGRAM):
         go, out, data = tmp_path / "go", tmp_path / "out", tmp_path / "perf.data"
+        if "auto,copy" in options: # no rules are told of
+            go.touch()
         with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, program, go, out],
                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True) as recorder, killed_on_failure(recorder):
-            wanted, text = [r"rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
+            wanted, text = [r"\d{5,} unwind rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
             for line in recorder.stderr:
                 text.append(line)
                 wanted = [pattern for pattern in wanted if not re.search(pattern, line)]
@@ -79,7 +91,7 @@ def frames_of(text):
     for block in re.split(r"\n\n", text):
         lines = block.strip("\n").split("\n")
         head = re.match(r"\s*(\d+)", lines[0])
-        names = [(re.match(r"\s*[0-9a-f]+ py::(.*?):(/.*|<.*) \(\[python\]\)$", line), where) for line, where in zip(lines, lines[1:])]
+        names = [(re.match(r"\s*[0-9a-f]+ py::(.*?):(.*) \(\[python\]\)$", line), where) for line, where in zip(lines, lines[1:])]
         if head:
             found[int(head[1])].append([(name[2], int(where.rsplit(":", 1)[1]), name[1].split(".")[-1]) for name, where in reversed(names) if name])
     return found
@@ -92,6 +104,7 @@ def compare(told, found):
         assert found[tid][-len(stacks):] == stacks
 
 
+@EACH_VERSION
 def test_each_frame(recorded, perf):
     told, data = recorded()
     compare(told, frames_of(perf("script", "--no-inline", "--max-stack", "2000", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout))
@@ -206,6 +219,29 @@ FAULTS = ["-e", "page-faults:u"]
 SHOW = ["script", "--no-inline", "-F", "tid,event,ip,sym,srcline,dso"]
 
 
+GOING_ON = """import os, sys, time
+def inner():
+    os.getppid()
+def outer():
+    for _ in range(100):
+        inner()
+        time.sleep(0.005)
+outer()
+open(sys.argv[2], "w").write("[]")
+"""
+
+
+@EACH_VERSION
+def test_copies_of_a_program_that_goes_on(recorded, perf, tmp_path):
+    """When its frames are read it is in the caller, as a rule: that isn't taken for the function in which it was."""
+    (tmp_path / "going_on.py").write_text(GOING_ON)
+    _, data = recorded("--call-graph", "auto,copy", program=tmp_path / "going_on.py")
+    found = next(iter(frames_of(perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout).values()))
+    names = [[name for _, _, name in stack] for stack in found if any(name == "outer" for _, _, name in stack)]
+    assert names and all(stack == ["<module>", "outer", "inner"] for stack in names), names
+
+
+@EACH_VERSION
 def test_of_stacks_that_are_copied(perf, python, live, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     data = tmp_path / "perf.data"

@@ -102,13 +102,8 @@ static void tell_ends(struct stack_chains *chains)
 void record_tell_stacks(const struct recorder *recorder, const struct python_frames *python)
 {
 	struct stack_chains *chains = recorder_stack_chains(recorder);
-	uint64_t left_out = python_frames_left_out(python);
 
-	if (left_out)
-		log_warning(
-			"Python's functions are missing in some stacks: names and lines of %llu code objects did not fit into %d MB. Record "
-			"fewer processes, or a shorter time.",
-			(unsigned long long)left_out, PYTHON_FRAMES_BYTES >> 20);
+	python_frames_warn(python);
 	if (!chains)
 		return;
 	tell_ends(chains);

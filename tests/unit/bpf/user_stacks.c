@@ -23,11 +23,11 @@ static struct bpf_user_stacks *open_stacks(uint64_t memory)
 	return stacks;
 }
 
-static enum user_stacks_added add(struct bpf_user_stacks *stacks, uint64_t inode, size_t rows)
+static enum user_stacks_added add(struct bpf_user_stacks *stacks, uint64_t inode, uint64_t end)
 {
-	static const struct user_stacks_row list[2] = {{.start = 0}, {.start = 0x100}};
 	const struct user_stacks_file file = {.inode = inode, .size = 1};
-	return bpf_user_stacks_add(stacks, &file, list, rows, 0x200, NULL);
+	struct user_stacks_code code;
+	return bpf_user_stacks_add(stacks, &file, 0, end, NULL, &code);
 }
 
 static void more_files_than_there_is_room_for(void **state)
@@ -35,19 +35,26 @@ static void more_files_than_there_is_room_for(void **state)
 	struct bpf_user_stacks *stacks = open_stacks(1 << 20);
 	size_t added = 0;
 	for (uint64_t inode = 2; inode < 2 + USER_STACKS_FILES; inode++)
-		added += add(stacks, inode, inode == 2 ? 2 : 0) == USER_STACKS_ADDED;
+		added += add(stacks, inode, inode == 2 ? 0x200 : 0) == USER_STACKS_ADDED;
 	assert_int_equal(added, USER_STACKS_FILES);
 	assert_int_equal(add(stacks, 1000000, 0), USER_STACKS_TOO_MANY);
-	assert_int_equal(add(stacks, 1000001, 2), USER_STACKS_TOO_MANY);
+	assert_int_equal(add(stacks, 1000001, 0x200), USER_STACKS_TOO_MANY);
 	assert_int_equal(add(stacks, 2, 0), USER_STACKS_ADDED);
 	bpf_user_stacks_close(stacks);
 }
 
 static void more_rows_than_there_is_room_for(void **state)
 {
-	struct bpf_user_stacks *stacks = open_stacks(10);
-	assert_int_equal(add(stacks, 2, 2), USER_STACKS_NO_ROOM);
+	static const struct user_stacks_row rows[2] = {{.start = 0}, {.start = 0x100}};
+	const struct user_stacks_file file = {.inode = 2, .size = 1};
+	struct bpf_user_stacks *stacks = open_stacks(100);
+	struct user_stacks_code code;
+	assert_int_equal(bpf_user_stacks_add(stacks, &file, 0, 0x400, NULL, &code), USER_STACKS_ADDED);
+	assert_int_equal(code.blocks, 4);
+	assert_int_equal(bpf_user_stacks_fill(stacks, &code, rows, 2, 0, 0x200), USER_STACKS_ADDED);
+	assert_int_equal(bpf_user_stacks_fill(stacks, &code, rows, 2, 0x200, 0x400), USER_STACKS_NO_ROOM);
 	assert_int_equal(add(stacks, 3, 0), USER_STACKS_ADDED);
+	assert_int_equal(add(stacks, 4, 0x10000), USER_STACKS_NO_ROOM);
 	bpf_user_stacks_close(stacks);
 }
 

@@ -1,5 +1,6 @@
 /* Names of Python's functions that are wanted while chains are made: files of a few functions each, before the chain that needs them. */
 #include "capture/python_frames.h"
+#include "base/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +121,34 @@ static void codes_are_left_out_when_it_is_full(void **state)
 	python_frames_destroy(frames);
 }
 
+static size_t written_of(struct python_frames *frames, const char *part)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *output = open_memstream(&text, &size);
+
+	log_set_output(output);
+	python_frames_warn(frames);
+	log_set_output(stderr);
+	fclose(output);
+	assert_true(!size || strstr(text, part));
+	free(text);
+	return size;
+}
+
+static void what_is_left_out_is_told(void **state)
+{
+	struct python_frames *frames = python_frames_create(NULL);
+
+	assert_int_equal(written_of(NULL, ""), 0);
+	add(frames, 0, "f", 10);
+	assert_int_equal(written_of(frames, ""), 0);
+	python_frames_limit(frames, 1);
+	add(frames, 1, "g", 10);
+	assert_true(written_of(frames, "names and lines of 1 code objects did not fit into 256 MB") > 0);
+	python_frames_destroy(frames);
+}
+
 /* Nor are there more lines: where one is missing it is the function's first. */
 static void lines_are_left_out_when_it_is_full(void **state)
 {
@@ -138,9 +167,8 @@ int capture_python_frames_tests(void);
 int capture_python_frames_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_there_before_chains),
-		cmocka_unit_test(one_file_without_a_taker),
-		cmocka_unit_test(codes_are_left_out_when_it_is_full),
+		cmocka_unit_test(names_are_there_before_chains),      cmocka_unit_test(one_file_without_a_taker),
+		cmocka_unit_test(codes_are_left_out_when_it_is_full), cmocka_unit_test(what_is_left_out_is_told),
 		cmocka_unit_test(lines_are_left_out_when_it_is_full),
 	};
 	return cmocka_run_group_tests_name("capture/python_frames", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* All rows of a file at once: at each address those that are found one by one. */
+/* All rows of a file, part by part: at each address those that are found one by one. */
 #include "unwind/file_rows.h"
 
 #include "unwind/tables.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { ALIGN = 256 };
+enum { ALIGN = 256, PART = 0x3100 };
 
 static const char *find_library(void)
 {
@@ -80,7 +80,13 @@ static void same_as_one_by_one(void **state)
 	struct file_rows rows = {0};
 	machine_add_map(machine, &(struct map_description){.pid = 1, .tid = 1, .start = 0x10000, .end = 0x20000, .name = path}, 0);
 	struct dso *dso = machine->dsos.data[0];
-	file_rows_collect(resolver, dso, ALIGN, &rows);
+	uint64_t begin, end;
+	assert_true(file_rows_extent(resolver, dso, ALIGN, &begin, &end));
+	for (; begin < end; begin += PART) {
+		size_t before = rows.rows.len;
+		file_rows_collect(resolver, dso, begin, begin + PART < end ? begin + PART : end, &rows);
+		assert_int_equal(rows.rows.data[before].start, begin);
+	}
 	assert_true(rows.rows.len > 1000);
 	assert_int_equal(rows.rows.data[0].start % ALIGN, 0);
 	for (size_t i = 1; i < rows.rows.len; i++)
@@ -99,11 +105,9 @@ static void nothing_of_what_is_not_there(void **state)
 	struct machine *machine = machine_create();
 	struct symbol_options options = {.same_machine = true};
 	struct resolver *resolver = resolver_create(machine, &options);
-	struct file_rows rows = {0};
+	uint64_t begin, end;
 	machine_add_map(machine, &(struct map_description){.pid = 1, .tid = 1, .start = 0x10000, .end = 0x20000, .name = "/nothing"}, 0);
-	file_rows_collect(resolver, machine->dsos.data[0], ALIGN, &rows);
-	assert_int_equal(rows.rows.len, 0);
-	file_rows_deinit(&rows);
+	assert_false(file_rows_extent(resolver, machine->dsos.data[0], ALIGN, &begin, &end));
 	resolver_destroy(resolver);
 	machine_destroy(machine);
 }

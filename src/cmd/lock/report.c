@@ -80,7 +80,7 @@ static struct error *follow(struct reading *reading)
 		reading->waits[i] = lock_contention_create(session, reading->opening.resolver, &wanted);
 		reading->lockdep[i] = lockdep_create(session, i == BY_THREADS);
 	}
-	while (session_next(session, &record, &error) > 0) {
+	while (session_next_sample(session, &record, &error) > 0) {
 		for (size_t i = 0; i < 2; i++) {
 			if (!reading->wanted[i])
 				continue;

@@ -217,7 +217,7 @@ static bool takes_plain(const struct session *session)
 /* The short way for most records; false when the next one isn't plain, or isn't ready. */
 static inline bool next_plain(struct session *session, struct record *ret)
 {
-	enum { AHEAD = 4 };
+	enum { AHEAD = 12 };
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
 	const struct order_item *item = order_first(&private->order);

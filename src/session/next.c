@@ -1,9 +1,10 @@
 /* The records of a session in order (the contract is in session.h).
  *
- *	source ──┬─ a time: (time, offset) into the order ──► FINISHED_ROUND ──► ready ─┬─► deliver: filter, command; side-band into the machine
- *	         └─ none: at once ──────────────────────────────────────────────────────┘
+ *	source ─┬─ a time: (time, offset) into the order ─► FINISHED_ROUND ─► ready ─┬─► deliver: filter, command;
+ *	        └─ none: at once ────────────────────────────────────────────────────┘    side-band into the machine
  *
- * Most records are plain samples of stable input. They are hopped over in a loop of their own, as pass 1 does, and looked at where they lie.
+ * Most records are plain samples of stable input. They are hopped over in a loop of their own, as pass 1 does, and looked at where they
+ * lie.
  *
  * Not done here: what records change (apply.c), the order (order.c). */
 #include "session/session.h"

@@ -57,8 +57,9 @@ FILE_CASES = {
     'sched-script': ('sched script', 'sched.data', 1, 10),
     'lock-contention': ('lock contention', 'lock.data', 1, 10),
     'lock-report': ('lock report', 'lock.data', 1, 10),
-    'kmem-slab': ('kmem stat --slab --caller --alloc', 'slab.data', 1, 10),
-    'kmem-page': ('kmem stat --page --caller --alloc', 'pages.data', 1, 10),
+    'kmem-slab': ('kmem -i INPUT --slab --caller --alloc stat', 'slab.data', 1, 10),
+    'kmem-page': ('kmem -i INPUT --page --caller --alloc stat', 'pages.data', 1, 10),
+    'kwork-latency': ('kwork latency', 'kwork.data', 1, 10),
     'kwork-report': ('kwork report', 'kwork.data', 1, 10),
     'timechart': ('timechart -o /dev/null', 'timechart.data', 1, 10),
 }
@@ -155,7 +156,8 @@ def pair(name, ours, theirs, runs, bar):
 def file_case(name):
     arguments, data, runs, bar = FILE_CASES[name]
     same = SAME_FRAMES if data == 'compile.data' and not arguments.startswith('evlist') else ''
-    pair(name, f'exec {OURS} {arguments} {same} -i {file(data)}', f'exec {THEIRS} {arguments} -i {file(data)}', runs, bar)
+    words = arguments.replace('INPUT', file(data)) if 'INPUT' in arguments else f'{arguments} -i {file(data)}'
+    pair(name, f'exec {OURS} {words} {same}', f'exec {THEIRS} {words}', runs, bar)
 
 
 def script_python_case():

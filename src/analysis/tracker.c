@@ -19,6 +19,8 @@ struct tracker {
 	const struct tracker_handler *handlers;
 	void *context;
 	VEC(struct binding) bindings; /* by event index */
+	struct sample sample;	      /* decoded last */
+	uint64_t sample_type;	      /* of its event */
 };
 
 static bool is_named(const struct event *event, const char *name)
@@ -74,8 +76,10 @@ struct error *tracker_require(const struct tracker *tracker, const char *event, 
 	return error_new("the recording has no %s events; record them with '%s'", event, recorder);
 }
 
-static struct binding *binding_of(struct tracker *tracker, const struct event *event)
+static inline struct binding *binding_of(struct tracker *tracker, const struct event *event)
 {
+	if (event->index < tracker->bindings.len && tracker->bindings.data[event->index].bound)
+		return &tracker->bindings.data[event->index];
 	while (tracker->bindings.len <= event->index)
 		vec_push(&tracker->bindings, (struct binding){0});
 	struct binding *binding = &tracker->bindings.data[event->index];
@@ -94,15 +98,20 @@ bool tracker_give(struct tracker *tracker, const struct record *record)
 	if (!record->is_sample)
 		return false;
 	const struct binding *binding = binding_of(tracker, record->event);
-	struct tracker_event event;
-	struct sample sample;
-	if (!binding->handler || !session_decode(tracker->session, record, &sample))
+	struct sample *sample = &tracker->sample;
+	if (!binding->handler)
 		return false;
+	if (tracker->sample_type != record->event->attr.sample_type)
+		*sample = (struct sample){0};
+	tracker->sample_type = record->event->attr.sample_type;
+	if (!session_decode_anew(tracker->session, record, sample))
+		return false;
+	struct tracker_event event;
 	event.record = record;
-	event.sample = &sample;
+	event.sample = sample;
 	event.fields = binding->fields;
 	for (size_t i = 0; i < TRACKER_FIELDS && binding->handler->fields[i]; i++)
-		event.values[i] = binding->fields[i] ? tracepoint_read(binding->fields[i], sample.raw, sample.raw_size) : 0;
+		event.values[i] = binding->fields[i] ? tracepoint_read(binding->fields[i], sample->raw, sample->raw_size) : 0;
 	binding->handler->handle(tracker->context, &event);
 	return true;
 }
@@ -111,7 +120,7 @@ struct error *tracker_run(struct tracker *tracker)
 {
 	struct record record;
 	struct error *error = NULL;
-	while (session_next(tracker->session, &record, &error) == 1)
+	while (session_next_sample(tracker->session, &record, &error) == 1)
 		tracker_give(tracker, &record);
 	return error;
 }

@@ -130,6 +130,7 @@ static const struct option options[] = {
 	OPTION_CUSTOM_FLAGS('f', "folded", O, report.format, NULL, "folded stacks with nanoseconds, for flame graphs", choose_folded,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM(0, "format", report.format, "FORMAT", "machine-readable output: csv, json or folded (stacks)", parse_format),
+	OPTION_JSON('j', O, report.format),
 	OPTION_STRING('s', "sort", O, report.sort, "KEY,…", "keys to group waits by (default comm), as in perf report"),
 	OPTION_CUSTOM_FLAGS('g', "graph", O, report.callgraph, "STYLE,…", "how to show stacks, as 'perf report -g' does",
 			    callgraph_choice_parse, OPTION_NO_NEGATION),
@@ -238,17 +239,15 @@ static void print_head(const struct off_cpu_sums *sums, bool wakers)
 static struct error *show(struct offcpu *offcpu, const struct off_cpu_sums *sums)
 {
 	struct report *report = &offcpu->report;
-	if (!report->fold->entry_count && sums->unwoken) {
+	if (!report->fold->entry_count && sums->unwoken)
 		fprintf(stderr,
 			"No thread ended a wait; timers or devices ended all %" PRIu64 ", %.3f s. Without --wakers they are shown.\n",
 			sums->unwoken, (double)sums->unwoken_ns / 1e9);
-		return NULL;
-	}
-	if (!report->fold->entry_count) {
+	else if (!report->fold->entry_count)
 		fprintf(stderr, "No waits%s ended during the measurement. What is blocked throughout is not counted.\n",
 			offcpu->options->waits.by_state || offcpu->options->waits.min_ns > MIN_NS ? " that pass the filter" : "");
+	if (!report->fold->entry_count && !report->options->format)
 		return NULL;
-	}
 	if (!offcpu->live)
 		pager_start("offcpu");
 	if (!report->options->format)

@@ -383,6 +383,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.streaming = options->streaming,
 		.unordered = options->unordered,
 		.kernel_only = options->kernel_only,
+		.threadless = options->threadless,
 		.progress = progress,
 		.progress_context = progress_context,
 	};

@@ -20,6 +20,7 @@ struct opening_options {
 	bool streaming;	  /* session_next() will be used */
 	bool unordered;	  /* … and gives the order of the file */
 	bool kernel_only; /* see struct session_options */
+	bool threadless;
 	/* The command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside. */
 	const char *confined;
 	const char *unconfined; /* … and why, for -v: "WHAT are programs of your own"; or NULL */

@@ -116,6 +116,7 @@ struct thread {
 	uint64_t start; /* time of the fork; 0 = was there before */
 	uint64_t exit;	/* UINT64_MAX = still there */
 	uint32_t ppid;	/* the parent THREAD's id (as the kernel tool's --tasks has it); -1 = unknown */
+	bool is_newest; /* of its tid, so far; threads that only samples mention are not */
 	struct process *process;
 	/* Names in the order of time; may be empty. Grown in the machine's arena. */
 	struct thread_comm *comms;

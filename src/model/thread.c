@@ -62,7 +62,9 @@ void thread_enter(struct machine *machine, struct thread *thread)
 	uint64_t *slot = map64_insert(&machine->threads_by_tid, thread->tid, NULL);
 	struct thread *older = (struct thread *)(uintptr_t)*slot;
 	thread->jump = thread;
+	thread->is_newest = true;
 	if (older) {
+		older->is_newest = false;
 		const struct thread *far = older->jump;
 		thread->older = older;
 		thread->depth = older->depth + 1;

@@ -285,6 +285,22 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 	return NULL;
 }
 
+const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+			       struct sample *ret)
+{
+	enum { ALWAYS_WHOLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
+	struct words words;
+	const char *broken;
+	if (layout->variable_type & ~(uint64_t)ALWAYS_WHOLE)
+		return sample_decode(layout, attr, header, ret);
+	if ((broken = variable_part(layout, header, &words)))
+		return broken;
+	decode_fixed(layout, attr, header, ret);
+	if ((layout->variable_type & PERF_SAMPLE_CALLCHAIN) && (broken = decode_chain(&words, ret)))
+		return broken;
+	return layout->variable_type & PERF_SAMPLE_RAW ? decode_raw(&words, ret) : NULL;
+}
+
 const char *sample_find_parts(const struct sample_layout *layout, const struct record_header *header, struct sample_parts *ret)
 {
 	struct words words;

@@ -53,6 +53,9 @@ void sample_layout_init(struct sample_layout *layout, const struct event_attr *a
 		.regs_intr_mask = attr->sample_regs_intr,
 		.sample_id_all = attr->sample_id_all,
 	};
+	layout->variable_type = attr->sample_type;
+	for (size_t i = 0; i < sizeof(fixed_rows) / sizeof(fixed_rows[0]); i++)
+		layout->variable_type &= ~fixed_rows[i].bit;
 	layout->variable = place(layout, fixed_rows, sizeof(fixed_rows) / sizeof(fixed_rows[0]), sizeof(struct record_header), 0);
 	if (attr->sample_id_all)
 		layout->trailer = place(layout, trailer_rows, sizeof(trailer_rows) / sizeof(trailer_rows[0]), 0, 8);

@@ -15,6 +15,7 @@
 
 struct sample_layout {
 	uint64_t sample_type;
+	uint64_t variable_type; /* of sample_type what is behind the fixed part */
 	uint64_t read_format;
 	uint64_t branch_sample_type;
 	uint64_t regs_user_mask;
@@ -115,6 +116,10 @@ struct sample_id {
 /* Decodes a RECORD_SAMPLE. Returns NULL, or in words what is wrong with it (a literal, for counting and for -v). */
 const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 			  struct sample *ret);
+/* The same into a sample that is all zero, or that this function has filled for an event with the same sample_type: where fields are always
+ * there as a whole, the others aren't cleared again. */
+const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+			       struct sample *ret);
 /* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);

@@ -170,7 +170,7 @@ void reader_update_events(struct reader *reader)
 	update_ids(reader);
 }
 
-struct event *reader_event_by_id(const struct reader *reader, uint64_t id)
+static inline struct event *event_by_id(const struct reader *reader, uint64_t id)
 {
 	const struct reader_private *private = reader->private;
 	if (private->near) {
@@ -181,6 +181,11 @@ struct event *reader_event_by_id(const struct reader *reader, uint64_t id)
 	}
 	const uint64_t *index = map64_find(&private->ids, id);
 	return index ? reader->events.events.data[*index] : NULL;
+}
+
+struct event *reader_event_by_id(const struct reader *reader, uint64_t id)
+{
+	return event_by_id(reader, id);
 }
 
 struct event *reader_event(const struct reader *reader, const struct record_header *header)
@@ -205,5 +210,5 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 		memcpy(&id, (const uint8_t *)header + end - private->trailer_id_offset, sizeof(id));
 	}
 	/* Records that were made up by the recorder have the id 0. */
-	return id ? reader_event_by_id(reader, id) : list->events.data[0];
+	return id ? event_by_id(reader, id) : list->events.data[0];
 }

@@ -64,3 +64,16 @@ static inline bool order_pop(struct order *order, struct order_item *ret)
 	*ret = order->ready.items.data[order->ready.at++];
 	return true;
 }
+
+/* What order_pop() will give. */
+static inline const struct order_item *order_first(const struct order *order)
+{
+	return order->ready.at < order->ready.items.len ? &order->ready.items.data[order->ready.at] : NULL;
+}
+
+/* Offset of the record `distance` behind the one that order_pop() gave; `none` when it isn't ready. */
+static inline uint64_t order_upcoming(const struct order *order, size_t distance, uint64_t none)
+{
+	size_t at = order->ready.at + distance - 1;
+	return at < order->ready.items.len ? order->ready.items.data[at].offset : none;
+}

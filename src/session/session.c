@@ -1,12 +1,7 @@
-/* A session's life, pass 1, and the records in order.
+/* A session's life, and pass 1, which hops from record header to record header. All it looks at in a sample is its time (and its id, with
+ * several events): one cache line.
  *
- * Pass 1 hops from record header to record header. All it looks at in a sample is its time (and its id, with several events): one cache
- * line.
- *
- *	reader ──► source ──┬─ a time: held, (time, offset) into the order ──► FINISHED_ROUND ──► ready ─┬─► deliver: side-band into the
- *	  (file order)      └─ none: at once ───────────────────────────────────────────────────────────┘    machine, filter, command
- *
- * Not done here: what records change (apply.c), the order (order.c), parallel reading (reduce.c).
+ * Not done here: what records change (apply.c), records in order (next.c), parallel reading (reduce.c).
  */
 #include "session/session.h"
 
@@ -30,8 +25,7 @@ static bool same_times(const struct sample_layout *a, const struct sample_layout
 	return a->time == b->time && a->trailer_time == b->trailer_time && a->trailer == b->trailer;
 }
 
-/* Events may have come since the last look (in a stream they come with its first records). */
-static void look_at_events(struct session *session)
+void session_look_at_events(struct session *session)
 {
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
@@ -55,44 +49,20 @@ static void look_at_events(struct session *session)
 	private->offset_times = private->file_order || !reader->has_times;
 }
 
-static uint64_t time_at(const struct record_header *header, const struct sample_layout *layout)
-{
-	uint64_t time = 0;
-	if (header->type == RECORD_SAMPLE) {
-		if (layout->time && header->size >= layout->time + sizeof(time))
-			memcpy(&time, (const uint8_t *)header + layout->time, sizeof(time));
-	} else if (layout->trailer_time && header->size >= sizeof(*header) + layout->trailer_time) {
-		const uint8_t *end = (const uint8_t *)header + header->size - record_excess(header, layout->trailer);
-		memcpy(&time, end - layout->trailer_time, sizeof(time));
-	}
-	return time == UINT64_MAX ? 0 : time;
-}
-
 uint64_t session_record_time(const struct session *session, const struct record_header *header)
 {
 	const struct session_private *private = session->private;
 	if (header->type >= RECORD_USER_START)
 		return 0;
 	if (private->uniform)
-		return private->known_events ? time_at(header, &session->reader->layouts[0]) : 0;
+		return private->known_events ? session_time_at(header, &session->reader->layouts[0]) : 0;
 	const struct event *event = reader_event(session->reader, header);
-	return event ? time_at(header, &session->reader->layouts[event->index]) : 0;
+	return event ? session_time_at(header, &session->reader->layouts[event->index]) : 0;
 }
 
 /* ---- counting, on the first reading ---- */
 
-static void count_sample(struct session *session, const struct event *event, uint64_t time)
-{
-	session->event_counts[event->index].samples++;
-	if (!time)
-		return;
-	if (!session->first_time || time < session->first_time)
-		session->first_time = time;
-	if (time > session->last_time)
-		session->last_time = time;
-}
-
-static void count_record(struct session *session, const struct record_header *header, uint64_t time, uint64_t offset)
+void session_count_record(struct session *session, const struct record_header *header, uint64_t time, uint64_t offset)
 {
 	session->record_counts[header->type < 256 ? header->type : 0]++;
 	switch (header->type) {
@@ -102,7 +72,7 @@ static void count_record(struct session *session, const struct record_header *he
 			reader_diagnostics_note(&session->reader->diagnostics, offset, "sample of an unknown event");
 			return;
 		}
-		count_sample(session, event, time);
+		session_count_sample(session, event, time);
 		return;
 	}
 	case RECORD_LOST:
@@ -144,8 +114,7 @@ static void add_cut(struct session *session, uint64_t offset, const uint64_t *va
 	}
 }
 
-/* Takes note of the counters read with a sample. */
-static void follow_readings(const struct session *session, const struct record_header *header, reading_values values)
+void session_follow_readings(const struct session *session, const struct record_header *header, reading_values values)
 {
 	const struct session_private *private = session->private;
 	const struct event *event = reader_event(session->reader, header);
@@ -177,7 +146,7 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 		const struct event *event = size ? reader_event(reader, header) : NULL;
 		if (!event)
 			break;
-		count_sample(session, event, time_at(header, &session->reader->layouts[0]));
+		session_count_sample(session, event, session_time_at(header, &session->reader->layouts[0]));
 		offset += size;
 		samples++;
 	}
@@ -207,7 +176,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	session_report_progress(session, 0);
 	while ((header = source_next(&source, &offset, &error))) {
 		uint64_t time = session_record_time(session, header);
-		count_record(session, header, time, offset);
+		session_count_record(session, header, time, offset);
 		if (header->type == RECORD_CALLCHAIN_DEFERRED)
 			note_deferred(session, header, offset);
 		if (apply_is_sideband(header->type))
@@ -219,7 +188,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 				page_ahead_here(reader, offset, next_cut);
 		}
 		if (values && header->type == RECORD_SAMPLE)
-			follow_readings(session, header, values);
+			session_follow_readings(session, header, values);
 		if (offset >= next_progress) {
 			session_report_progress(session, offset);
 			next_progress = offset + PROGRESS_DISTANCE;
@@ -234,11 +203,26 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	return error;
 }
 
-/* Side-band into the machine, after the code that was generated until then. */
-static void apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
+bool session_passes_over(const struct session *session, uint32_t type, uint16_t misc)
 {
-	bool is_map = header->type == RECORD_MMAP || header->type == RECORD_MMAP2;
-	if (session->private->options.kernel_only && is_map && (header->misc & RECORD_MISC_CPUMODE) == CPUMODE_USER)
+	const struct session_options *options = &session->private->options;
+	switch (type) {
+	case RECORD_MMAP:
+	case RECORD_MMAP2:
+		return options->kernel_only && (misc & RECORD_MISC_CPUMODE) == CPUMODE_USER;
+	case RECORD_COMM:
+	case RECORD_FORK:
+	case RECORD_EXIT:
+	case RECORD_NAMESPACES:
+		return options->threadless;
+	default:
+		return false;
+	}
+}
+
+void session_apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
+{
+	if (session_passes_over(session, header->type, header->misc))
 		return;
 	jit_feed_until(session, time);
 	switch (jit_feed_record(session, header, record_time, time)) {
@@ -251,9 +235,7 @@ static void apply_in_order(struct session *session, const struct record_header *
 	}
 }
 
-/* The record as it is now, whatever others write to the file from here on; valid until the next call. NULL, which is noted: none is there
- * any more. */
-static const struct record_header *stable_record(struct session *session, uint64_t offset)
+const struct record_header *session_stable_record(struct session *session, uint64_t offset)
 {
 	struct session_private *private = session->private;
 	if (!private->copy)
@@ -277,9 +259,9 @@ struct error *session_prepare(struct session *session)
 	order_finish(&sideband);
 	struct order_item item;
 	while (!error && order_pop(&sideband, &item)) {
-		const struct record_header *header = stable_record(session, item.offset);
+		const struct record_header *header = session_stable_record(session, item.offset);
 		if (header && apply_is_sideband(header->type))
-			apply_in_order(session, header, session_record_time(session, header), item.time);
+			session_apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
 	if (!private->offset_times)
 		ties_take(&session->private->ties, &sideband.ready.items);
@@ -354,7 +336,7 @@ static struct error *begin(struct session *session)
 		error = reader_open(&private->options.input, &session->reader);
 	if (error)
 		return error;
-	look_at_events(session);
+	session_look_at_events(session);
 	describe_machine(session);
 	if (private->options.described)
 	private->options.described(private->options.described_context, session);
@@ -414,256 +396,4 @@ bool session_is_of_this_machine(const struct session *session)
 	struct utsname name;
 	const char *release = session->reader->features.os_release;
 	return !release || uname(&name) || strcmp(release, name.release) == 0;
-}
-
-/* ---- in order ---- */
-
-static bool wants(const struct session *session, const struct record *record)
-{
-	const struct filter *filter = &session->private->filter;
-	if (!filter->active)
-		return true;
-	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
-	uint32_t cpu = UINT32_MAX;
-	if (layout->cpu)
-		memcpy(&cpu, (const uint8_t *)record->header + layout->cpu, sizeof(cpu));
-	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, layout->time ? record->time : FILTER_NO_TIME);
-}
-
-/* Fills `ret`; false when the record isn't to be seen by the command. */
-static bool deliver(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time, struct record *ret)
-{
-	struct session_private *private = session->private;
-	bool by_offset = private->prepared ? private->offset_times : private->file_order;
-	const uint32_t type = mapping_u32(&header->type);
-	uint64_t model_time = by_offset ? offset : time;
-	if (model_time > private->clock)
-		session->private->clock = model_time;
-	if (!private->prepared || !model_time)
-		model_time = private->clock;
-	if (type == RECORD_SAMPLE && model_time == time)
-		model_time = ties_time(&private->ties, time, offset, &session->private->near);
-	*ret = (struct record){
-		.header = header, .time = time, .model_time = model_time, .offset = offset, .is_sample = type == RECORD_SAMPLE};
-	if (type < RECORD_USER_START)
-		ret->event = reader_event(session->reader, header);
-	if (!ret->is_sample)
-		return true;
-	if (!ret->event)
-		return false; /* counted when it was read first */
-	if (header->size < session->reader->layouts[ret->event->index].variable) {
-		reader_diagnostics_note(&session->reader->diagnostics, offset, "sample shorter than its event's fields");
-		return false;
-	}
-	if (wants(session, ret))
-		return true;
-	if (private->readings.present)
-		follow_readings(session, header, private->values);
-	return false;
-}
-
-/* The next member of the sample whose group is being delivered. */
-static bool next_member(struct session *session, struct record *ret)
-{
-	struct session_private *private = session->private;
-	const struct sample_layout *layout = &session->reader->layouts[private->group.event->index];
-	const struct event *event =
-		readings_next(&private->readings, session->reader, layout, private->values, &private->group_index, &private->group_sample);
-	private->in_group = event;
-	if (!event)
-		return false;
-	*ret = private->group;
-	ret->event = event;
-	ret->is_member = true;
-	ret->is_last_member =
-		!readings_have_more(&private->readings, layout, private->values, private->group_index, &private->group_sample);
-	ret->member_id = private->group_sample.id;
-	ret->member_period = private->group_sample.period;
-	return true;
-}
-
-/* A record that deliver() wants to be seen: as it is, or as the first of its members. */
-static bool show(struct session *session, struct record *ret)
-{
-	struct session_private *private = session->private;
-	if (private->options.whole_groups || !ret->is_sample ||
-	    !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
-		return true;
-	if (!session_decode(session, ret, &private->group_sample))
-		return false;
-	private->group = *ret;
-	private->group_index = 0;
-	return next_member(session, ret);
-}
-
-static void take_into_order(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time)
-{
-	struct session_private *private = session->private;
-	if (!private->prepared)
-		count_record(session, header, time, offset);
-	order_push(&private->order, time, offset);
-	source_hold(&private->source, offset);
-}
-
-/* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
-static bool scan_one(struct session *session, const struct record_header *header, uint64_t offset, struct record *ret, bool *ret_shown)
-{
-	struct session_private *private = session->private;
-	look_at_events(session);
-	uint64_t time = session_record_time(session, header);
-	if (time && !private->file_order) {
-		take_into_order(session, header, offset, time);
-		return false;
-	}
-	if (!private->prepared)
-		count_record(session, header, time, offset);
-	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
-	if (private->copies && reader_in_file(session->reader, header))
-		header = stable_record(session, offset);
-	*ret_shown = header && deliver(session, header, offset, time, ret);
-	return true;
-}
-
-enum scan_result {
-	SCAN_FAILED,
-	SCAN_DELIVERED,
-	SCAN_READY, /* the order has something ready now, or the end is reached */
-	SCAN_WAITS, /* resting */
-};
-
-static enum scan_result scan(struct session *session, bool resting, struct record *ret, bool *ret_shown, struct error **ret_error)
-{
-	struct session_private *private = session->private;
-	const struct record_header *header;
-	uint64_t offset;
-	if (private->round_mark) {
-		private->round_mark = false;
-		order_finish_round(&private->order);
-		return SCAN_READY;
-	}
-	while (!resting || (session->reader->stable && reader_is_plain(session->reader, private->source.offset))) {
-		header = source_next(&private->source, &offset, ret_error);
-		if (header && scan_one(session, header, offset, ret, ret_shown))
-			return SCAN_DELIVERED;
-		if (*ret_error)
-			return SCAN_FAILED;
-		if (header)
-			continue;
-		private->scanned = true;
-		order_finish(&private->order);
-		return SCAN_READY;
-	}
-	return SCAN_WAITS;
-}
-
-/* Readying the first call: the source begins anew after pass 1. */
-static void start(struct session *session)
-{
-	struct session_private *private = session->private;
-	private->started = true;
-	if (private->values)
-		memset(private->values, 0, (private->readings.count + 1) * sizeof(*private->values));
-	if (session->reader->stable)
-		source_init(&private->source, session->reader, !private->prepared);
-}
-
-int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error)
-{
-	struct session_private *private = session->private;
-	struct order_item item;
-	bool shown = false;
-	*ret_error = NULL;
-	if (!private->started)
-		start(session);
-	if (private->in_group && next_member(session, ret))
-		return 1;
-	for (;;) {
-		if (private->holding) {
-			private->holding = false;
-			source_let_go(&private->source, private->held_offset);
-		}
-		if (order_pop(&private->order, &item)) {
-			const struct record_header *header =
-				private->copies ? stable_record(session, item.offset) : source_at(&private->source, item.offset);
-			private->holding = true;
-			private->held_offset = item.offset;
-			session->reader->diagnostics.changed |= !header;
-			shown = header && deliver(session, header, item.offset, item.time, ret);
-		} else if (private->scanned) {
-			return 0;
-		} else {
-			enum scan_result result = scan(session, resting, ret, &shown, ret_error);
-			if (result == SCAN_READY)
-				continue;
-			if (result != SCAN_DELIVERED)
-				return result == SCAN_FAILED ? -1 : 0;
-		}
-		if (shown && show(session, ret))
-			return 1;
-	}
-}
-
-/* A record that somebody has written over since does nothing. */
-static void make_stable(struct session *session, struct record *record)
-{
-	static const struct record_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
-	const struct record_header *header = stable_record(session, record->offset);
-	record->header = header && header->type != RECORD_SAMPLE ? header : &nothing;
-}
-
-void session_apply(struct session *session, struct record *record)
-{
-	struct session_private *private = session->private;
-	if (session->reader->stable && !private->copies && !record->is_sample)
-		make_stable(session, record);
-	if (private->prepared)
-		return;
-	if (!record->is_sample && apply_is_sideband(record->header->type))
-		apply_in_order(session, record->header, record->time, record->model_time);
-	else if (record->is_sample && private->jit_sources.len)
-		jit_feed_until(session, record->model_time);
-	else if (record->header->type == RECORD_FINISHED_ROUND && private->options.forgets && !private->file_order)
-		session_forget(session, NULL);
-}
-
-void session_part_times(struct session *session, struct record *record)
-{
-	struct session_private *private = session->private;
-	if (private->prepared)
-		return;
-	uint64_t latest = UINT64_MAX >> 1, time = record->model_time < latest ? record->model_time : latest;
-	if (time <= private->parted)
-		time = private->parted + (private->parted_sample && !record->is_sample);
-	private->parted_sample = record->is_sample;
-	private->parted = record->model_time = time;
-}
-
-int session_next(struct session *session, struct record *ret, struct error **ret_error)
-{
-	session->private->copies = session->reader->stable;
-	int found = session_gather(session, false, ret, ret_error);
-	if (found > 0)
-		session_apply(session, ret);
-	return found;
-}
-
-const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret)
-{
-	const struct event *event = record->is_member ? session->private->group.event : record->event;
-	const char *broken = sample_decode(&session->reader->layouts[event->index], &event->attr, record->header, ret);
-	if (!broken)
-		deferred_attach(&session->private->deferred, &event->attr, ret);
-	if (record->is_member) {
-		ret->id = record->member_id;
-		ret->period = record->member_period;
-	}
-	return broken;
-}
-
-bool session_decode(struct session *session, const struct record *record, struct sample *ret)
-{
-	const char *broken = session_decode_uncounted(session, record, ret);
-	if (broken)
-		reader_diagnostics_note(&session->reader->diagnostics, record->offset, broken);
-	return !broken;
 }

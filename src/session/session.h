@@ -61,6 +61,7 @@ struct session_options {
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool kernel_only;  /* nobody asks for addresses of programs: maps of processes are passed over */
+	bool threadless;   /* … nor for threads: their names, beginnings and ends are, too */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
 	/* With `streaming`, for what runs for days: what has ended is forgotten now and then, so that the machine stays as large as what is
 	 * there (machine_forget()). It happens when a FINISHED_ROUND is applied: pointers to threads, maps and their names that were got
@@ -128,6 +129,9 @@ struct record {
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
+/* The same for who looks at nothing but samples, and at these by decoding them, which takes whatever others write to the file meanwhile:
+ * *ret is the next sample, where it lies, all else was applied. What was read of a file leaves our memory again. */
+int session_next_sample(struct session *session, struct record *ret, struct error **ret_error);
 /* Lets the machine forget, when that is due, for who keeps pointers into it and so can't have options.forgets: after a FINISHED_ROUND.
  * True: all pointers that `holder`, which may be NULL, didn't renew are void. */
 bool session_forget(struct session *session, const struct machine_holder *holder);
@@ -145,6 +149,8 @@ void session_part_times(struct session *session, struct record *record);
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);
+/* The same into a sample that is all zero, or that this function has filled for an event with the same sample_type: quicker. */
+bool session_decode_anew(struct session *session, const struct record *record, struct sample *ret);
 /* The same without counting, for several threads: what is wrong with it (a literal), or NULL. */
 const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret);
 

@@ -130,10 +130,12 @@ struct session_private {
 	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
 	bool holding;	 /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
-	uint64_t *copy;	 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
-	bool copies;	 /* such copies are delivered */
-	uint64_t clock;	 /* the newest time delivered */
-	uint64_t parted; /* the newest time that session_part_times() gave, and whether a sample has it */
+	uint64_t *copy;			 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
+	bool copies;			 /* such copies are delivered */
+	bool plain;			 /* session_next_sample() may take the short way */
+	uint64_t round_begin, forgotten; /* session_next_sample(): what may be forgotten next, and what is */
+	uint64_t clock;			 /* the newest time delivered */
+	uint64_t parted;		 /* the newest time that session_part_times() gave, and whether a sample has it */
 	bool parted_sample;
 	uint64_t forgot_lost; /* session->lost when the machine forgot last */
 	reading_values values;
@@ -144,6 +146,42 @@ struct session_private {
 	bool in_group;
 };
 
+/* Events may have come since the last look (in a stream they come with its first records). */
+void session_look_at_events(struct session *session);
+/* Of a record that is read for the first time. */
+void session_count_record(struct session *session, const struct record_header *header, uint64_t time, uint64_t offset);
+static inline void session_count_sample(struct session *session, const struct event *event, uint64_t time)
+{
+	session->event_counts[event->index].samples++;
+	if (!time)
+		return;
+	if (!session->first_time || time < session->first_time)
+		session->first_time = time;
+	if (time > session->last_time)
+		session->last_time = time;
+}
+/* Takes note of the counters read with a sample. */
+void session_follow_readings(const struct session *session, const struct record_header *header, reading_values values);
+/* The record as it is now, whatever others write to the file from here on; valid until the next call. NULL, which is noted: none is there
+ * any more. */
+const struct record_header *session_stable_record(struct session *session, uint64_t offset);
+/* Whether nobody asks for what such a record tells. */
+bool session_passes_over(const struct session *session, uint32_t type, uint16_t misc);
+/* Side-band into the machine, after the code that was generated until then. */
+void session_apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time);
+/* The time of a sample or of another record, by where its event has it; 0 = none. */
+static inline uint64_t session_time_at(const struct record_header *header, const struct sample_layout *layout)
+{
+	uint64_t time = 0;
+	if (header->type == RECORD_SAMPLE) {
+		if (layout->time && header->size >= layout->time + sizeof(time))
+			memcpy(&time, (const uint8_t *)header + layout->time, sizeof(time));
+	} else if (layout->trailer_time && header->size >= sizeof(*header) + layout->trailer_time) {
+		const uint8_t *end = (const uint8_t *)header + header->size - record_excess(header, layout->trailer);
+		memcpy(&time, end - layout->trailer_time, sizeof(time));
+	}
+	return time == UINT64_MAX ? 0 : time;
+}
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
 /* Runs pass 1 if it wasn't run yet. */

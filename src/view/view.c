@@ -100,11 +100,21 @@ struct error *view_write_one(const struct view_ops *view, struct result result, 
 	return error;
 }
 
-struct error *view_print_table(const char *format, struct table *table, FILE *file)
+struct error *view_print_tables(const char *format, struct table *const *tables, size_t count, FILE *file)
 {
 	const struct view_options options = {.header = true};
 	const struct sink out = sink_to_file(file);
-	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &options, &out);
-	table_destroy(table);
+	struct document document = {0};
+	for (size_t i = 0; i < count; i++)
+		document_add(&document, (struct result){RESULT_TABLE, .table = tables[i]});
+	struct error *error = view_write(view_find(format), &document, &options, &out);
+	document_deinit(&document);
+	for (size_t i = 0; i < count; i++)
+		table_destroy(tables[i]);
 	return error;
+}
+
+struct error *view_print_table(const char *format, struct table *table, FILE *file)
+{
+	return view_print_tables(format, &table, 1, file);
 }

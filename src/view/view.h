@@ -68,5 +68,7 @@ struct error *view_write(const struct view_ops *view, const struct document *doc
 struct error *view_write_one(const struct view_ops *view, struct result result, const struct view_options *options, const struct sink *out);
 /* Writes a table with a header to the file, in a format whose name is known ("csv"), and destroys it. */
 struct error *view_print_table(const char *format, struct table *table, FILE *file);
+/* The same of several, one after the other. */
+struct error *view_print_tables(const char *format, struct table *const *tables, size_t count, FILE *file);
 /* As stdio has it below a row: the row's call graph, and an empty line when anything was drawn. */
 void stdio_add_graph(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out);

@@ -152,6 +152,15 @@ def test_info(story):
     assert story("info") == story("info", "-t", "-m") == [*threads, "", *addresses]
 
 
+def test_info_for_programs(story):
+    threads = [{"tid": 10, "comm": "alpha"}, {"tid": 20, "comm": "beta"}]
+    addresses = [(0xffff888100000b00, "entry+0x8"), (0xffffffff81200000, "entry+0x8"), (0xffff888100000a00, "sys_mmap+0x8")]
+    rows = [json.loads(line) for line in story("info", "--json")]
+    assert rows[:2] == threads and [(int(str(row["address"]), 0), row["name"]) for row in rows[2:]] == addresses
+    assert [json.loads(line) for line in story("info", "-t", "--format", "json")] == threads
+    assert story("info", "-t", "--format", "csv") == ["tid,comm", "10,alpha", "20,beta"]
+
+
 @pytest.mark.sanitize
 def test_lockdep(perf, tmp_path):
     """What kernels with CONFIG_LOCKDEP tell: locks that nobody waited for, too."""

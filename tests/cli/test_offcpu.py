@@ -70,7 +70,7 @@ def waits(perf, tmp_path):
         """Name → nanoseconds."""
         path = tmp_path / "perf.data"
         path.write_bytes(recording.make(text))
-        done = perf("offcpu", "-i", path, "--format", "json", *words)
+        done = perf("offcpu", "-i", path, "-j", *words)
         assert done.returncode == 0, done.stderr
         if not done.stdout:
             assert done.stderr.startswith("No waits"), done.stderr

@@ -478,6 +478,25 @@ def test_stats_diff(perf, tmp_path):
     assert done.stdout == perf("sched", "stats", "diff", "perf.data.old", "perf.data", cwd=tmp_path).stdout
 
 
+def test_stats_for_programs(perf, tmp_path):
+    """The jiffies, then a row for each value: of each CPU and of its domains; of two recordings of all together."""
+    for name, scale in (("perf.data.old", 1), ("perf.data", 3)):
+        (tmp_path / name).write_bytes(recording.make(STATS_HEAD + stats_snapshot(1, 1000, 15, scale) + stats_snapshot(2, 3000, 15, scale)))
+
+    def rows(*words):
+        done = perf("sched", "stats", *words, cwd=tmp_path)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    first, *values = rows("report", "-j", "-i", "perf.data.old")
+    assert first == {"jiffies": 2000} and len(values) == 2 * (9 + 36)
+    assert values[2] == {"cpu": 0, "value": 1000, "domain": "", "name": "sched_count"}
+    assert values[45 + 9] == {"cpu": 1, "value": 1, "domain": "0", "name": "idle_lb_count"}
+    first, *values = rows("diff", "--format", "json")
+    assert first == {"before": 2000, "now": 2000} and len(values) == 9 + 36
+    assert {"before": 2000, "now": 6000, "domain": "", "name": "sched_count"} in values
+    assert {"before": 2, "now": 2, "domain": "0", "name": "idle_lb_count"} in values
+
+
 @pytest.mark.parametrize("words, text", [
     (["report"], "has no two snapshots of scheduler statistics; record them with: perf sched stats record"),
     (["diff", "a"], "diff compares two recordings: name both, or none"),

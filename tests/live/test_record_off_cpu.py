@@ -1,9 +1,11 @@
 """perf record --off-cpu: programs that sleep for a known time, measured by a BPF program."""
 import collections
+import json
 import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 
@@ -248,6 +250,42 @@ def test_flamegraph_in_one_go_of_a_recording(sleeping, perf, tmp_path):
     sleeping("--", "sleep", "0.2")
     done = perf("flamegraph", "--off-cpu", "--folded", "-i", tmp_path / "perf.data")
     assert sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if "nanosleep" in line) >= 100_000_000, done.stderr
+
+
+# Children end while they watch a file: that is closed behind sched_process_exit, and waits until the kernel has done away with the watch. Prints which of
+# them the program's map still has.
+LATE_WAITS = """
+import ctypes, json, os, subprocess
+before = {found["id"] for found in json.loads(os.environ["MAPS"])}
+libc, children = ctypes.CDLL(None), []
+for _ in range(5):
+    child = os.fork()
+    if not child:
+        libc.inotify_add_watch(libc.inotify_init(), b"/proc/self/exe", 2)
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+tool = lambda *words: json.loads(subprocess.run(["bpftool", "-j", *words], capture_output=True, check=True).stdout)
+waits, = (found["id"] for found in tool("map", "show") if found.get("name") == "waits" and found["id"] not in before)
+for attempt in range(50):  # who is waited for may not have left the CPU for good yet
+    known = [int.from_bytes(bytes(int(byte, 16) for byte in entry["key"]), "little") for entry in tool("map", "dump", "id", str(waits))]
+    if not set(known) & set(children):
+        break
+print(json.dumps([children, known]))
+"""
+
+
+def test_waits_of_ended_threads_are_forgotten(sleeping, perf, tmp_path):
+    """Also when they have waited after their end was told of."""
+    if not shutil.which("bpftool"):
+        pytest.skip("no bpftool")
+    maps = subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True, check=True).stdout
+    done = perf("record", "--off-cpu", "-a", "-e", "dummy", "-o", tmp_path / "perf.data", "--", "/usr/bin/python3", "-c", LATE_WAITS, env={"MAPS": maps})
+    assert done.returncode == 0, done.stderr
+    children, known = json.loads(done.stdout)
+    assert len(children) == 5 and known
+    assert not set(children) & set(known)
 
 
 def test_nothing_is_left_behind(sleeping):

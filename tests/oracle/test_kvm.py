@@ -104,6 +104,7 @@ def test_what_is_given_before_the_words(perf, recordings, tmp_path):
 
 def test_numbers_for_programs(perf, recordings):
     rows = [json.loads(line) for line in perf("kvm", "stat", "report", "-i", recordings / INTEL, "--format", "json").stdout.splitlines()]
+    assert rows == [json.loads(line) for line in perf("kvm", "stat", "report", "-i", recordings / INTEL, "-j").stdout.splitlines()]
     text = re.findall(r"^ +(\S+) +(\d+) +[\d.]+% +[\d.]+% +([\d.]+)us +([\d.]+)us +([\d.]+)us \( \+- +([\d.]+)% \)$",
                       perf("kvm", "stat", "report", "-i", recordings / INTEL).stdout, re.M)
     assert len(rows) > 10 and [(row["key"], str(row["count"])) for row in rows] == [line[:2] for line in text]

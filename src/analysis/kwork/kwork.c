@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RECENT = 1024 };
+
 struct kwork_tracker {
 	struct session *session;
 	struct resolver *resolver;
@@ -20,7 +22,7 @@ struct kwork_tracker {
 	struct map64 works;	/* by hash of class, CPU and id → struct kwork_work * */
 	struct map64 functions; /* by address → name of a workqueue's function, once it is known */
 	struct stack stack;
-	bool has[KWORK_CLASSES];
+	struct kwork_work *recent[RECENT]; /* those that were asked for last */
 };
 
 const char *kwork_class_name(enum kwork_class class)
@@ -53,7 +55,7 @@ static const char *keep_safe(struct kwork_tracker *tracker, const char *name, si
 	return kept;
 }
 
-static struct kwork_work *get_work(struct kwork_tracker *tracker, enum kwork_class class, uint32_t cpu, uint64_t id, const char *name)
+static struct kwork_work *find_or_add(struct kwork_tracker *tracker, enum kwork_class class, uint32_t cpu, uint64_t id)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&tracker->works, hash_combine(hash_combine(cpu, class), id), &is_new);
@@ -65,10 +67,17 @@ static struct kwork_work *get_work(struct kwork_tracker *tracker, enum kwork_cla
 		vec_push(&tracker->kwork->works, made);
 		*slot = (uintptr_t)made;
 	}
-	struct kwork_work *work = (struct kwork_work *)(uintptr_t)*slot;
-	if (!work->name)
-		work->name = name;
-	return work;
+	return (struct kwork_work *)(uintptr_t)*slot;
+}
+
+static struct kwork_work *get_work(struct kwork_tracker *tracker, enum kwork_class class, const struct tracker_event *event)
+{
+	uint32_t cpu = event->sample->cpu;
+	uint64_t id = event->values[0];
+	struct kwork_work **recent = &tracker->recent[(id ^ id >> 12 ^ (uint64_t)cpu << 4 ^ (uint64_t) class << 2) % RECENT];
+	if (!*recent || (*recent)->class != class || (*recent)->cpu != cpu || (*recent)->id != id)
+		*recent = find_or_add(tracker, class, cpu, id);
+	return *recent;
 }
 
 static bool is_wanted(struct kwork_tracker *tracker, const struct kwork_work *work, uint64_t time)
@@ -173,7 +182,6 @@ static void take_step(struct kwork_tracker *tracker, const struct tracker_event 
 
 /* ---- events ---- */
 
-/* Whether the class is asked for; remembers that the recording has it. */
 static bool has_class(struct kwork_tracker *tracker, enum kwork_class class)
 {
 	for (size_t i = 0; i < tracker->options->class_count; i++)
@@ -184,14 +192,15 @@ static bool has_class(struct kwork_tracker *tracker, enum kwork_class class)
 
 static void on_irq(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
 {
-	size_t length;
 	if (!has_class(tracker, KWORK_IRQ))
 		return;
-	const struct untrusted *name = event->fields[1] ? tracker_text(event, 1, &length) : NULL;
-	take_step(tracker, event,
-		  get_work(tracker, KWORK_IRQ, event->sample->cpu, event->values[0],
-			   name ? keep_safe(tracker, untrusted_raw(name), strnlen(untrusted_raw(name), length)) : NULL),
-		  step);
+	struct kwork_work *work = get_work(tracker, KWORK_IRQ, event);
+	if (!work->name && event->fields[1]) {
+		size_t length;
+		const struct untrusted *name = tracker_text(event, 1, &length);
+		work->name = keep_safe(tracker, untrusted_raw(name), strnlen(untrusted_raw(name), length));
+	}
+	take_step(tracker, event, work, step);
 }
 
 static void on_irq_entry(void *context, const struct tracker_event *event)
@@ -206,10 +215,12 @@ static void on_irq_exit(void *context, const struct tracker_event *event)
 
 static void on_softirq(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
 {
-	if (has_class(tracker, KWORK_SOFTIRQ))
-		take_step(tracker, event,
-			  get_work(tracker, KWORK_SOFTIRQ, event->sample->cpu, event->values[0], kwork_softirq_name(event->values[0])),
-			  step);
+	if (!has_class(tracker, KWORK_SOFTIRQ))
+		return;
+	struct kwork_work *work = get_work(tracker, KWORK_SOFTIRQ, event);
+	if (!work->name)
+		work->name = kwork_softirq_name(event->values[0]);
+	take_step(tracker, event, work, step);
 }
 
 static void on_softirq_raise(void *context, const struct tracker_event *event)
@@ -245,8 +256,10 @@ static void on_workqueue(struct kwork_tracker *tracker, const struct tracker_eve
 {
 	if (!has_class(tracker, KWORK_WORKQUEUE))
 		return;
-	const char *name = event->values[1] ? name_function(tracker, event->values[1]) : NULL;
-	take_step(tracker, event, get_work(tracker, KWORK_WORKQUEUE, event->sample->cpu, event->values[0], name), step);
+	struct kwork_work *work = get_work(tracker, KWORK_WORKQUEUE, event);
+	if (!work->name && event->values[1])
+		work->name = name_function(tracker, event->values[1]);
+	take_step(tracker, event, work, step);
 }
 
 static void on_activate(void *context, const struct tracker_event *event)

@@ -15,20 +15,34 @@ void sched_tasks_deinit(struct sched_tasks *tasks)
 	arena_deinit(&tasks->arena);
 }
 
-void *sched_tasks_get(struct sched_tasks *tasks, uint32_t tid, uint64_t time, bool *ret_new)
+static struct sched_task *find_or_add(struct sched_tasks *tasks, uint32_t tid, uint64_t time, bool *ret_new)
 {
 	const struct thread *thread = machine_thread_or_new(tasks->machine, UINT32_MAX, tid, time);
-	bool is_new;
-	uint64_t *slot = map64_insert(&tasks->by_thread, (uintptr_t)thread, &is_new);
-	if (is_new) {
+	uint64_t *slot = map64_insert(&tasks->by_thread, (uintptr_t)thread, ret_new);
+	if (*ret_new) {
 		struct sched_task *task = arena_zalloc(&tasks->arena, tasks->size);
 		*slot = (uintptr_t)task;
 		*task = (struct sched_task){.thread = thread, .tid = tid};
 		vec_push(&tasks->all, task);
 	}
+	return (void *)(uintptr_t)*slot;
+}
+
+/* Who has the id now, and had it then. */
+static bool is_bearer(const struct sched_task *task, uint32_t tid, uint64_t time)
+{
+	return task && task->tid == tid && task->thread->is_newest && task->thread->start <= time;
+}
+
+void *sched_tasks_get(struct sched_tasks *tasks, uint32_t tid, uint64_t time, bool *ret_new)
+{
+	struct sched_task **recent = &tasks->recent[tid % SCHED_TASKS_RECENT];
+	bool is_new = false;
+	if (!is_bearer(*recent, tid, time))
+		*recent = find_or_add(tasks, tid, time, &is_new);
 	if (ret_new)
 		*ret_new = is_new;
-	return (void *)(uintptr_t)*slot;
+	return *recent;
 }
 
 char sched_state_letter(uint64_t prev_state)

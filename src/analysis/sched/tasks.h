@@ -15,12 +15,16 @@ struct sched_task {
 	uint32_t tid;
 };
 
+enum { SCHED_TASKS_RECENT = 1024 }; /* a power of two */
+
 struct sched_tasks {
 	struct machine *machine;
 	size_t size; /* of a state */
 	struct arena arena;
 	struct map64 by_thread;	      /* struct thread * → state */
 	VEC(struct sched_task *) all; /* in the order in which they were met */
+	/* By tid, those that were asked for last: the same few threads come again and again. */
+	struct sched_task *recent[SCHED_TASKS_RECENT];
 };
 
 /* `size`: of a structure whose first member is a struct sched_task. */

@@ -60,13 +60,19 @@ struct {
 	__type(value, uint8_t);
 } told SEC(".maps");
 
-static __always_inline struct bpf_off_cpu_wait *wait_of(uint32_t tid)
+/* Of the thread that runs, which is met for the first time; NULL for those that aren't measured. */
+static __always_inline struct bpf_off_cpu_wait *begin_waits(uint32_t tid)
 {
-	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid), empty = {.kind = OFF_CPU_WAIT};
+	struct bpf_off_cpu_wait wait = {.kind = OFF_CPU_WAIT};
+	struct bpf_pidns_info ids;
 
-	if (wait)
-		return wait;
-	if (bpf_map_update_elem(&waits, &tid, &empty, BPF_NOEXIST)) {
+	if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
+		return NULL;
+	if (config.by_target && !is_target(tid, &ids))
+		return NULL;
+	wait.pid = ids.tgid;
+	wait.tid = ids.pid;
+	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_NOEXIST)) {
 		__sync_fetch_and_add(&missed, 1);
 		return NULL;
 	}
@@ -200,22 +206,22 @@ static __always_inline uint64_t wakeup(void)
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : (uint64_t)BPF_RB_NO_WAKEUP;
 }
 
-/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. */
-static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, const struct bpf_pidns_info *ids)
+/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. What it waited with last was told of. */
+static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, const struct bpf_off_cpu_wait *wait, uint64_t now)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct bpf_off_cpu_stack *stack;
-	uint64_t size = 0, number, flags = wakeup();
+	uint64_t size = 0, number, flags = 0;
 	uint8_t one = 1;
 
 	if (!walk)
 		return 0;
 	stack = &walk->head;
 	stack->kind = OFF_CPU_STACK;
-	stack->time = bpf_ktime_get_ns();
-	stack->pid = ids->tgid;
-	stack->tid = ids->pid;
+	stack->time = now;
+	stack->pid = wait->pid;
+	stack->tid = wait->tid;
 	stack->kernel = 0;
 	if (config.kernel_stacks)
 		stack->kernel = take_addresses(event, stack->kernel_stack, sizeof(stack->kernel_stack), 0);
@@ -223,8 +229,10 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	if (config.user_stacks)
 		size = take_user_stack(event, walk, &flags);
 	number = number_of(walk);
-	if (bpf_map_lookup_elem(&told, &number))
+	if (number == wait->stack || bpf_map_lookup_elem(&told, &number))
 		return number;
+	if (!flags)
+		flags = wakeup();
 	stack->number = number;
 	if (size > sizeof(*walk) - offsetof(struct walk, chain) || bpf_ringbuf_output(&ring, stack, sizeof(*stack) + size, flags))
 		return 0;
@@ -247,26 +255,22 @@ static __always_inline void end_unseen(struct bpf_off_cpu_wait *wait)
 
 static __always_inline void leave(struct sched_switch_event *event, uint64_t now)
 {
-	struct bpf_pidns_info ids;
 	uint32_t tid = event->prev_pid;
 	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid);
 
 	end_unseen(wait);
+	/* It may have waited after sched_process_exit, for a file that is closed. */
+	if (wait && event->prev_state & SCHED_ENDED)
+		bpf_map_delete_elem(&waits, &tid);
 	if (!(event->prev_state & SCHED_ASLEEP) || event->prev_state & SCHED_PREEMPTED || (config.on_cpus && !on_chosen_cpu()))
 		return;
-	if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
-		return;
-	if (config.by_target && !is_target(event->prev_pid, &ids))
-		return;
 	if (!wait)
-		wait = wait_of(tid);
+		wait = begin_waits(tid);
 	if (!wait)
 		return;
-	wait->pid = ids.tgid;
-	wait->tid = ids.pid;
 	wait->period = period;
 	wait->state = (uint32_t)event->prev_state;
-	wait->stack = tell_of_stack(event, &ids);
+	wait->stack = tell_of_stack(event, wait, now);
 	wait->since = now;
 }
 

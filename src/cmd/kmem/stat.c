@@ -177,6 +177,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 					       .time = options.time,
 					       .streaming = true,
 					       .kernel_only = true,
+					       .threadless = true,
 					       .confined = "kmem",
 					       .recorder = "perf kmem record"};
 	if (!error)

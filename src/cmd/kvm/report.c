@@ -157,6 +157,7 @@ static const struct option options[] = {
 	KVM_CHOICE(struct report_command),
 	OPTION_CUSTOM_FLAGS(0, "format", struct report_command, format, "FORMAT", "machine-readable output: csv or json",
 			    option_table_format, OPTION_NO_NEGATION),
+	OPTION_JSON('j', struct report_command, format),
 	OPTION_GROUP(input_option_group, struct report_command, input),
 	OPTION_GROUP(output_option_group, struct report_command, output),
 	OPTION_SANDBOX(struct report_command, input.sandbox),

@@ -60,9 +60,11 @@ void kwork_add_events(struct strbuf *out, const enum kwork_class *classes, size_
 
 /* live.c. Options of a page that can measure: words are a command. */
 struct error *kwork_parse_live(const struct option *options, int argc, char **argv, void *values, struct kwork_input *input);
+/* What a page asks the machine for, each more than the one before it. */
+enum kwork_needs { KWORK_KERNEL, KWORK_THREADS, KWORK_STACKS };
 /* Opens the recording, or measures `events`; *ret_done: it was dumped (-D), which is all. To be closed also after an error. */
-struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming, bool with_stacks,
-			 bool *ret_done);
+struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming,
+			 enum kwork_needs needs, bool *ret_done);
 void kwork_close(struct kwork_source *source);
 /* "eth0:10", freed with the table; longer ones are whole. */
 const char *kwork_name_for_table(struct table *table, const struct kwork_work *work);

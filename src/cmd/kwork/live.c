@@ -41,8 +41,8 @@ static struct error *open_live(struct kwork_source *source, const struct kwork_i
 	return error;
 }
 
-struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming, bool with_stacks,
-			 bool *ret_done)
+struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming,
+			 enum kwork_needs needs, bool *ret_done)
 {
 	*ret_done = input->common.dump;
 	if (input->live) {
@@ -56,7 +56,8 @@ struct error *kwork_open(struct kwork_source *source, const struct kwork_input *
 						.confined = source->live ? NULL : "kwork",
 						.recorder = "perf kwork record",
 						.streaming = streaming || source->live,
-						.kernel_only = !with_stacks && !input->common.dump};
+						.kernel_only = needs < KWORK_STACKS && !input->common.dump,
+						.threadless = needs < KWORK_THREADS && !input->common.dump};
 	struct error *error = opening_begin(&source->opening, &options);
 	if (error || !input->common.dump)
 		return error;

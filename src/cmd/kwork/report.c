@@ -125,7 +125,7 @@ static struct error *read_and_show(const struct report_command *command, const s
 	struct kwork *kwork = NULL;
 	struct strbuf events = {0};
 	kwork_add_events(&events, wanted->classes, wanted->class_count);
-	struct error *error = kwork_open(&source, shared, strbuf_str(&events), true, false, &done);
+	struct error *error = kwork_open(&source, shared, strbuf_str(&events), true, KWORK_KERNEL, &done);
 	if (!error && !done)
 		error = kwork_create(source.opening.session, source.opening.resolver, wanted, &kwork);
 	if (kwork && !shared->common.format) {

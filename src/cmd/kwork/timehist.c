@@ -111,7 +111,7 @@ static struct error *read_and_show(struct kwork_timehist_command *command, const
 	struct kwork_source source = {0};
 	struct kwork *kwork = NULL;
 	bool done;
-	struct error *error = kwork_open(&source, &command->shared, NULL, true, true, &done);
+	struct error *error = kwork_open(&source, &command->shared, NULL, true, KWORK_STACKS, &done);
 	if (!error && !done) {
 		begin(command);
 		error = kwork_create(source.opening.session, source.opening.resolver, wanted, &kwork);

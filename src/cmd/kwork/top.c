@@ -159,7 +159,7 @@ static struct error *read_and_show(struct top_command *command, const struct kwo
 	if (wanted->soft)
 		classes[count++] = KWORK_SOFTIRQ;
 	kwork_add_events(&events, classes, count);
-	struct error *error = kwork_open(&source, &command->shared, strbuf_str(&events), false, false, &done);
+	struct error *error = kwork_open(&source, &command->shared, strbuf_str(&events), false, KWORK_THREADS, &done);
 	if (!error && !done)
 		error = kwork_top_create(source.opening.session, wanted, &command->top);
 	if (command->top)

@@ -466,7 +466,7 @@ static struct error *read_waits(struct contention *contention)
 	struct record record;
 	struct error *error = NULL;
 	contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
-	while (session_next(opening->session, &record, &error) > 0)
+	while (session_next_sample(opening->session, &record, &error) > 0)
 		lock_contention_take(contention->waits, &record);
 	return error ? error : lock_contention_require(contention->waits);
 }
@@ -477,7 +477,7 @@ static struct error *read_user_waits(struct contention *contention)
 	struct record record;
 	struct error *error = NULL;
 	contention->user_waits = lock_user_create(opening->session, opening->resolver, &contention->wanted);
-	while (session_next(opening->session, &record, &error) > 0)
+	while (session_next_sample(opening->session, &record, &error) > 0)
 		lock_user_take(contention->user_waits, &record);
 	return error ? error : lock_user_require(contention->user_waits);
 }

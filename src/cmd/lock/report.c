@@ -4,6 +4,7 @@
 #include "analysis/lock/lockdep.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct lock_report_options {
 
 struct info_options {
 	struct lock_input common;
+	const char *format;
 	bool threads, locks;
 };
 
@@ -48,6 +50,9 @@ static const struct option info_options[] = {
 	OPTION_HEADING("Output"),
 	OPTION_FLAG('t', "threads", struct info_options, threads, "only the threads"),
 	OPTION_FLAG('m', "map", struct info_options, locks, "only the locks: addresses and names"),
+	OPTION_CUSTOM_FLAGS(0, "format", struct info_options, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
+			    OPTION_NO_NEGATION),
+	OPTION_JSON(0, struct info_options, format),
 	LOCK_INPUT_OPTIONS(struct info_options),
 	OPTION_END,
 };
@@ -80,7 +85,7 @@ static struct error *follow(struct reading *reading)
 		reading->waits[i] = lock_contention_create(session, reading->opening.resolver, &wanted);
 		reading->lockdep[i] = lockdep_create(session, i == BY_THREADS);
 	}
-	while (session_next(session, &record, &error) > 0) {
+	while (session_next_sample(session, &record, &error) > 0) {
 		for (size_t i = 0; i < 2; i++) {
 			if (!reading->wanted[i])
 				continue;
@@ -220,11 +225,18 @@ static int compare_locks(const void *a, const void *b)
 	return names ? names : (one->address > other->address) - (one->address < other->address);
 }
 
+/* Those that are asked for, in order. */
+static struct lock_rows *info_rows(const struct reading *reading, bool threads)
+{
+	struct lock_rows *rows = rows_of(reading, threads);
+	if (rows->all.len)
+		qsort(rows->all.data, rows->all.len, sizeof(*rows->all.data), threads ? compare_threads : compare_locks);
+	return rows;
+}
+
 static void print_info(const struct lock_rows *rows, bool threads, FILE *file)
 {
 	struct strbuf out = {0};
-	if (rows->all.len)
-		qsort(rows->all.data, rows->all.len, sizeof(*rows->all.data), threads ? compare_threads : compare_locks);
 	strbuf_printf(&out, threads ? "%10s: comm\n" : "Address of instance: name of class\n", "Thread ID");
 	for (size_t i = 0; i < rows->all.len; i++) {
 		const struct lock_row *row = rows->all.data[i];
@@ -241,20 +253,45 @@ static void print_info(const struct lock_rows *rows, bool threads, FILE *file)
 	strbuf_deinit(&out);
 }
 
+static struct table *info_table(const struct lock_rows *rows, bool threads)
+{
+	static const struct column columns[2][2] = {
+		{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"comm", "Comm", COLUMN_TEXT}},
+		{{"address", "Address", COLUMN_ADDRESS}, {"name", "Name", COLUMN_TEXT}},
+	};
+	struct table *table = table_create_columns(threads ? "lock_threads" : "locks", columns[!threads], 2);
+	for (size_t i = 0; i < rows->all.len; i++) {
+		const struct lock_row *row = rows->all.data[i];
+		const union cell cells[] = {{.integer = threads ? row->thread->tid : row->address},
+					    {.text = threads ? untrusted_raw(thread_comm(row->thread, UINT64_MAX)) : row->name}};
+		table_add_row(table, cells);
+	}
+	return table;
+}
+
 static struct error *show_info(const struct info_options *command, const struct reading *reading)
 {
-	bool both = command->threads == command->locks;
 	FILE *file;
-	struct error *error = lock_output_open(&command->common, true, &file);
+	struct table *tables[2];
+	size_t count = 0;
+	struct error *error = lock_output_open(&command->common, !command->format, &file);
 	if (error)
 		return error;
-	if (both || command->threads)
-		print_info(rows_of(reading, true), true, file);
-	if (both)
-		fputc('\n', file);
-	if (both || command->locks)
-		print_info(rows_of(reading, false), false, file);
-	return lock_output_close(&command->common, file, NULL);
+	for (int threads = 1; threads >= 0; threads--) {
+		if (!reading->wanted[threads ? BY_THREADS : BY_LOCKS])
+			continue;
+		const struct lock_rows *rows = info_rows(reading, threads);
+		if (command->format) {
+			tables[count++] = info_table(rows, threads);
+			continue;
+		}
+		if (count++)
+			fputc('\n', file);
+		print_info(rows, threads, file);
+	}
+	if (command->format)
+		error = view_print_tables(command->format, tables, count, file);
+	return lock_output_close(&command->common, file, error);
 }
 
 static struct error *run_info(int argc, char **argv, int *ret_status)

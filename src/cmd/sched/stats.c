@@ -15,6 +15,7 @@
 #include "event/parse/parse.h"
 #include "kernel/schedstat.h"
 #include "perfdata/writer.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct stats_options {
 
 static const struct option options[] = {
 	OPTION_STRING('o', "output", O, output, "FILE", "record: file to write (default perf.data)"),
+	SCHED_FORMAT(O),
 	SCHED_OPTIONS(O),
 	OPTION_END,
 };
@@ -186,6 +188,8 @@ static struct error *record(const struct stats_options *command, char **argument
 
 /* ---- report, diff ---- */
 
+enum { MOST_LEVELS = 1 << 16 };
+
 static const char rule[] = "------------------------------------------------------------------------------------------\n";
 
 /* What a count is beside another one, or how long it was from one occurrence to the next. */
@@ -232,7 +236,6 @@ static void print_title(const struct sched_stats_row *row)
 /* All CPUs together: first themselves, then their domains of each level. */
 static void print_sums(const struct sched_stats *first, const struct sched_stats *second)
 {
-	enum { MOST_LEVELS = 1 << 16 };
 	for (int domain = -1; domain < MOST_LEVELS; domain++) {
 		struct sched_stats_row sum = sched_stats_sum(first, domain), other = {0};
 		if (!sum.count)
@@ -245,6 +248,63 @@ static void print_sums(const struct sched_stats *first, const struct sched_stats
 			printf("All CPUs, domain %d\n%s", domain, rule);
 		print_row(first, &sum, second ? &other : NULL);
 	}
+}
+
+/* ---- for programs ---- */
+
+static struct table *span_table(const struct sched_stats *first, const struct sched_stats *second)
+{
+	const struct column columns[] = {
+		{second ? "before" : "jiffies", second ? "Before" : "Jiffies", COLUMN_COUNT, ALIGN_RIGHT},
+		{"now", "Now", COLUMN_COUNT, ALIGN_RIGHT},
+	};
+	struct table *table = table_create_columns("sched_stats_jiffies", columns, second ? 2 : 1);
+	const union cell cells[] = {{.integer = first->jiffies}, {.integer = second ? second->jiffies : 0}};
+	table_add_row(table, cells);
+	return table;
+}
+
+/* A row of text is several here, one for each value. A CPU itself has no domain. */
+static void add_values(struct table *table, const struct sched_stats *stats, const struct sched_stats_row *row, const uint64_t *now)
+{
+	struct sched_stats_field fields[SCHED_STATS_VALUES];
+	size_t count = sched_stats_fields(stats->version, row->domain >= 0, fields);
+	const char *domain = row->domain < 0 ? "" : arena_printf(&table->arena, "%d", row->domain);
+	for (size_t i = 0; i < count && i < row->count; i++) {
+		const union cell cells[] = {{.integer = now ? row->values[i] : row->cpu},
+					    {.integer = now ? now[i] : row->values[i]},
+					    {.text = domain},
+					    {.text = fields[i].name}};
+		table_add_row(table, cells);
+	}
+}
+
+static struct table *values_table(const struct sched_stats *first, const struct sched_stats *second)
+{
+	const struct column columns[] = {
+		{second ? "before" : "cpu", second ? "Before" : "CPU", COLUMN_COUNT, ALIGN_RIGHT},
+		{second ? "now" : "value", second ? "Now" : "Value", COLUMN_COUNT, ALIGN_RIGHT},
+		{"domain", "Domain", COLUMN_TEXT},
+		{"name", "Name", COLUMN_TEXT},
+	};
+	struct table *table = table_create_columns("sched_stats", columns, sizeof(columns) / sizeof(*columns));
+	for (size_t i = 0; i < first->rows.len && !second; i++)
+		add_values(table, first, &first->rows.data[i], NULL);
+	for (int domain = -1; second && domain < MOST_LEVELS; domain++) {
+		struct sched_stats_row sum = sched_stats_sum(first, domain), other = sched_stats_sum(second, domain);
+		if (!sum.count)
+			break;
+		sum.domain = domain;
+		add_values(table, first, &sum, other.values);
+	}
+	return table;
+}
+
+/* Of one recording the values of each CPU, of two the sums of all. */
+static struct error *write_tables(const char *format, const struct sched_stats *first, const struct sched_stats *second)
+{
+	struct table *const tables[] = {span_table(first, second), values_table(first, second)};
+	return view_print_tables(format, tables, sizeof(tables) / sizeof(*tables), stdout);
 }
 
 static struct error *read_stats(const struct stats_options *command, const char *path, struct opening *opening, struct sched_stats **ret)
@@ -262,7 +322,9 @@ static struct error *report(const struct stats_options *command)
 	struct opening opening = {0};
 	struct sched_stats *stats = NULL;
 	struct error *error = read_stats(command, NULL, &opening, &stats);
-	if (!error) {
+	if (!error && command->common.format) {
+		error = write_tables(command->common.format, stats, NULL);
+	} else if (!error) {
 		pager_start("sched");
 		printf("Time between the snapshots: %" PRIu64 " jiffies. Times are in nanoseconds.\n\n", stats->jiffies);
 		print_sums(stats, NULL);
@@ -270,8 +332,9 @@ static struct error *report(const struct stats_options *command)
 			print_title(&stats->rows.data[i]);
 			print_row(stats, &stats->rows.data[i], NULL);
 		}
-		opening_warn(&opening);
 	}
+	if (!error)
+		opening_warn(&opening);
 	sched_stats_destroy(stats);
 	opening_end(&opening);
 	return error;
@@ -289,7 +352,9 @@ static struct error *compare(const struct stats_options *command, const char *be
 	if (!error && stats[0]->version != stats[1]->version)
 		error = error_new("%s and %s are of kernels with different statistics (versions %" PRIu32 " and %" PRIu32 ")", before, now,
 				  stats[0]->version, stats[1]->version);
-	if (!error) {
+	if (!error && command->common.format) {
+		error = write_tables(command->common.format, stats[0], stats[1]);
+	} else if (!error) {
 		printf("Time between the snapshots: %" PRIu64 " and %" PRIu64 " jiffies. Times are in nanoseconds.\n\n", stats[0]->jiffies,
 		       stats[1]->jiffies);
 		print_sums(stats[0], stats[1]);

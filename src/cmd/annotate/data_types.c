@@ -1,6 +1,6 @@
 /* Types of data that samples access, and statistics of how they were found. Statistics as text are written as the kernel's tool does, which
  * people's scripts read. */
-#include "cmd/data_types.h"
+#include "cmd/annotate/data_types.h"
 
 #include "base/mem.h"
 #include "base/text.h"

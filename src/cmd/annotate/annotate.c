@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "cmd/code_options.h"
 #include "cmd/code_screen.h"
-#include "cmd/data_types.h"
+#include "cmd/annotate/data_types.h"
 #include "cmd/dumping.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"

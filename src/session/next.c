@@ -1,0 +1,397 @@
+/* The records of a session in order (the contract is in session.h).
+ *
+ *	source ─┬─ a time: (time, offset) into the order ─► FINISHED_ROUND ─► ready ─┬─► deliver: filter, command;
+ *	        └─ none: at once ────────────────────────────────────────────────────┘    side-band into the machine
+ *
+ * Most records are plain samples of stable input. They are hopped over in a loop of their own, as pass 1 does, and looked at where they
+ * lie.
+ *
+ * Not done here: what records change (apply.c), the order (order.c). */
+#include "session/session.h"
+
+#include "base/files/mapping.h"
+#include "session/session_internal.h"
+
+#include <string.h>
+
+static bool wants(const struct session *session, const struct record *record)
+{
+	const struct filter *filter = &session->private->filter;
+	if (!filter->active)
+		return true;
+	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
+	uint32_t cpu = UINT32_MAX;
+	if (layout->cpu)
+		memcpy(&cpu, (const uint8_t *)record->header + layout->cpu, sizeof(cpu));
+	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, layout->time ? record->time : FILTER_NO_TIME);
+}
+
+/* Fills `ret`; false when the record isn't to be seen by the command. */
+static bool deliver(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time, struct record *ret)
+{
+	struct session_private *private = session->private;
+	bool by_offset = private->prepared ? private->offset_times : private->file_order;
+	const uint32_t type = mapping_u32(&header->type);
+	uint64_t model_time = by_offset ? offset : time;
+	if (model_time > private->clock)
+		session->private->clock = model_time;
+	if (!private->prepared || !model_time)
+		model_time = private->clock;
+	if (type == RECORD_SAMPLE && model_time == time)
+		model_time = ties_time(&private->ties, time, offset, &session->private->near);
+	*ret = (struct record){
+		.header = header, .time = time, .model_time = model_time, .offset = offset, .is_sample = type == RECORD_SAMPLE};
+	if (type < RECORD_USER_START)
+		ret->event = reader_event(session->reader, header);
+	if (!ret->is_sample)
+		return true;
+	if (!ret->event)
+		return false; /* counted when it was read first */
+	if (header->size < session->reader->layouts[ret->event->index].variable) {
+		reader_diagnostics_note(&session->reader->diagnostics, offset, "sample shorter than its event's fields");
+		return false;
+	}
+	if (wants(session, ret))
+		return true;
+	if (private->readings.present)
+		session_follow_readings(session, header, private->values);
+	return false;
+}
+
+/* The next member of the sample whose group is being delivered. */
+static bool next_member(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	const struct sample_layout *layout = &session->reader->layouts[private->group.event->index];
+	const struct event *event =
+		readings_next(&private->readings, session->reader, layout, private->values, &private->group_index, &private->group_sample);
+	private->in_group = event;
+	if (!event)
+		return false;
+	*ret = private->group;
+	ret->event = event;
+	ret->is_member = true;
+	ret->is_last_member =
+		!readings_have_more(&private->readings, layout, private->values, private->group_index, &private->group_sample);
+	ret->member_id = private->group_sample.id;
+	ret->member_period = private->group_sample.period;
+	return true;
+}
+
+/* A record that deliver() wants to be seen: as it is, or as the first of its members. */
+static bool show(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	if (private->options.whole_groups || !ret->is_sample ||
+	    !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
+		return true;
+	if (!session_decode(session, ret, &private->group_sample))
+		return false;
+	private->group = *ret;
+	private->group_index = 0;
+	return next_member(session, ret);
+}
+
+/* ---- what is met ---- */
+
+static void take_into_order(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time)
+{
+	struct session_private *private = session->private;
+	if (!private->prepared)
+		session_count_record(session, header, time, offset);
+	order_push(&private->order, time, offset);
+	source_hold(&private->source, offset);
+}
+
+/* Puts the samples that follow into the order, up to what is none, or isn't plain. */
+static void hop_into_order(struct session *session)
+{
+	struct session_private *private = session->private;
+	const struct reader *reader = session->reader;
+	struct source *source = &private->source;
+	uint64_t offset = source->offset, samples = 0;
+	while (offset < reader->data_end) {
+		source->asked = reader_ask_ahead(reader, offset, source->asked);
+		const struct record_header *header = (const struct record_header *)(reader->records + offset);
+		uint16_t size = reader_sample_size(reader, offset);
+		const struct event *event = size ? reader_event(reader, header) : NULL;
+		uint64_t time = event ? session_time_at(header, &reader->layouts[0]) : 0;
+		if (!time)
+			break;
+		if (!private->prepared)
+			session_count_sample(session, event, time);
+		order_push(&private->order, time, offset);
+		offset += size;
+		samples++;
+	}
+	if (!private->prepared)
+		session->record_counts[RECORD_SAMPLE] += samples;
+	source->offset = offset;
+}
+
+/* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
+static bool scan_one(struct session *session, const struct record_header *header, uint64_t offset, struct record *ret, bool *ret_shown)
+{
+	struct session_private *private = session->private;
+	session_look_at_events(session);
+	uint64_t time = session_record_time(session, header);
+	if (time && !private->file_order) {
+		take_into_order(session, header, offset, time);
+		if (private->uniform && session->reader->stable)
+			hop_into_order(session);
+		return false;
+	}
+	if (!private->prepared)
+		session_count_record(session, header, time, offset);
+	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
+	if (private->copies && reader_in_file(session->reader, header))
+		header = session_stable_record(session, offset);
+	*ret_shown = header && deliver(session, header, offset, time, ret);
+	return true;
+}
+
+enum scan_result {
+	SCAN_FAILED,
+	SCAN_DELIVERED,
+	SCAN_READY, /* the order has something ready now, or the end is reached */
+	SCAN_WAITS, /* resting */
+};
+
+static enum scan_result scan(struct session *session, bool resting, struct record *ret, bool *ret_shown, struct error **ret_error)
+{
+	struct session_private *private = session->private;
+	const struct record_header *header;
+	uint64_t offset;
+	if (private->round_mark) {
+		private->round_mark = false;
+		order_finish_round(&private->order);
+		return SCAN_READY;
+	}
+	while (!resting || (session->reader->stable && reader_is_plain(session->reader, private->source.offset))) {
+		header = source_next(&private->source, &offset, ret_error);
+		if (header && scan_one(session, header, offset, ret, ret_shown))
+			return SCAN_DELIVERED;
+		if (*ret_error)
+			return SCAN_FAILED;
+		if (header)
+			continue;
+		private->scanned = true;
+		order_finish(&private->order);
+		return SCAN_READY;
+	}
+	return SCAN_WAITS;
+}
+
+/* Readying the first call: the source begins anew after pass 1. */
+static void start(struct session *session)
+{
+	struct session_private *private = session->private;
+	private->started = true;
+	if (private->values)
+		memset(private->values, 0, (private->readings.count + 1) * sizeof(*private->values));
+	if (session->reader->stable)
+		source_init(&private->source, session->reader, !private->prepared);
+}
+
+/* A record whose turn has come. */
+static const struct record_header *ordered_record(struct session *session, uint64_t offset)
+{
+	enum { AHEAD = 4 };
+	struct session_private *private = session->private;
+	const struct reader *reader = session->reader;
+	if (private->copies)
+		return session_stable_record(session, offset);
+	if (!reader->stable)
+		return source_at(&private->source, offset);
+	__builtin_prefetch(reader->records + order_upcoming(&private->order, AHEAD, offset));
+	return reader_sample_size(reader, offset) ? (const struct record_header *)(reader->records + offset)
+						  : source_at(&private->source, offset);
+}
+
+/* Whether samples are handed out as they lie in a file: nothing is chosen, split or copied. */
+static bool takes_plain(const struct session *session)
+{
+	const struct session_private *private = session->private;
+	return session->reader->stable && !private->prepared && !private->copies && !private->filter.active && !private->readings.present;
+}
+
+/* The short way for most records; false when the next one isn't plain, or isn't ready. */
+static inline bool next_plain(struct session *session, struct record *ret)
+{
+	enum { AHEAD = 12 };
+	struct session_private *private = session->private;
+	const struct reader *reader = session->reader;
+	const struct order_item *item = order_first(&private->order);
+	if (!item || !reader_sample_size(reader, item->offset))
+		return false;
+	const struct record_header *header = (const struct record_header *)(reader->records + item->offset);
+	const struct event *event = reader_event(reader, header);
+	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
+		return false;
+	__builtin_prefetch(reader->records + order_upcoming(&private->order, AHEAD, item->offset));
+	private->order.ready.at++;
+	if (item->time > private->clock)
+		session->private->clock = item->time;
+	*ret = (struct record){.header = header,
+			       .time = item->time,
+			       .model_time = private->clock,
+			       .offset = item->offset,
+			       .is_sample = true,
+			       .event = event};
+	return true;
+}
+
+int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error)
+{
+	struct session_private *private = session->private;
+	struct order_item item;
+	bool shown = false;
+	*ret_error = NULL;
+	if (!private->started)
+		start(session);
+	if (private->in_group && next_member(session, ret))
+		return 1;
+	for (;;) {
+		if (private->holding) {
+			private->holding = false;
+			source_let_go(&private->source, private->held_offset);
+		}
+		if (order_pop(&private->order, &item)) {
+			const struct record_header *header = ordered_record(session, item.offset);
+			private->holding = !session->reader->stable;
+			private->held_offset = item.offset;
+			session->reader->diagnostics.changed |= !header;
+			shown = header && deliver(session, header, item.offset, item.time, ret);
+		} else if (private->scanned) {
+			return 0;
+		} else {
+			enum scan_result result = scan(session, resting, ret, &shown, ret_error);
+			if (result == SCAN_READY)
+				continue;
+			if (result != SCAN_DELIVERED)
+				return result == SCAN_FAILED ? -1 : 0;
+		}
+		if (shown && show(session, ret))
+			return 1;
+	}
+}
+
+/* A record that somebody has written over since does nothing. */
+static void make_stable(struct session *session, struct record *record)
+{
+	static const struct record_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
+	const struct record_header *header = session_stable_record(session, record->offset);
+	record->header = header && header->type != RECORD_SAMPLE ? header : &nothing;
+}
+
+void session_apply(struct session *session, struct record *record)
+{
+	struct session_private *private = session->private;
+	if (session->reader->stable && !private->copies && !record->is_sample)
+		make_stable(session, record);
+	if (private->prepared)
+		return;
+	if (!record->is_sample && apply_is_sideband(record->header->type))
+		session_apply_in_order(session, record->header, record->time, record->model_time);
+	else if (record->is_sample && private->jit_sources.len)
+		jit_feed_until(session, record->model_time);
+	else if (record->header->type == RECORD_FINISHED_ROUND && private->options.forgets && !private->file_order)
+		session_forget(session, NULL);
+}
+
+void session_part_times(struct session *session, struct record *record)
+{
+	struct session_private *private = session->private;
+	if (private->prepared)
+		return;
+	uint64_t latest = UINT64_MAX >> 1, time = record->model_time < latest ? record->model_time : latest;
+	if (time <= private->parted)
+		time = private->parted + (private->parted_sample && !record->is_sample);
+	private->parted_sample = record->is_sample;
+	private->parted = record->model_time = time;
+}
+
+int session_next(struct session *session, struct record *ret, struct error **ret_error)
+{
+	session->private->copies = session->reader->stable;
+	int found = session_gather(session, false, ret, ret_error);
+	if (found > 0)
+		session_apply(session, ret);
+	return found;
+}
+
+/* What was read some rounds ago isn't needed any more. Nothing breaks if it is. */
+static void forget_behind(struct session *session)
+{
+	enum { LEAST = 4 << 20 };
+	struct session_private *private = session->private;
+	uint64_t now = private->source.offset;
+	if (private->prepared || now - private->round_begin < LEAST)
+		return;
+	reader_forget(session->reader, private->forgotten, private->round_begin);
+	private->forgotten = private->round_begin;
+	private->round_begin = now;
+}
+
+/* What is none of the samples that session_next_sample() gives. */
+static void take_note(struct session *session, struct record *record)
+{
+	const struct record_header *header = record->header;
+	uint32_t type = mapping_u32(&header->type);
+	if (!session_passes_over(session, type, mapping_u16(&header->misc)))
+		session_apply(session, record);
+	if (type == RECORD_FINISHED_ROUND)
+		forget_behind(session);
+}
+
+int session_next_sample(struct session *session, struct record *ret, struct error **ret_error)
+{
+	struct session_private *private = session->private;
+	int found = 1;
+	private->copies = false;
+	if (!private->plain || !next_plain(session, ret))
+		while ((found = session_gather(session, false, ret, ret_error)) > 0 && !ret->is_sample)
+			take_note(session, ret);
+	private->plain = takes_plain(session);
+	if (found > 0 && private->jit_sources.len)
+		session_apply(session, ret);
+	return found;
+}
+
+typedef const char *decoder(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+			    struct sample *ret);
+
+static inline const char *decode_by(const struct session *session, decoder *decode, const struct record *record, struct sample *ret)
+{
+	const struct event *event = record->is_member ? session->private->group.event : record->event;
+	const char *broken = decode(&session->reader->layouts[event->index], &event->attr, record->header, ret);
+	if (!broken)
+		deferred_attach(&session->private->deferred, &event->attr, ret);
+	if (record->is_member) {
+		ret->id = record->member_id;
+		ret->period = record->member_period;
+	}
+	return broken;
+}
+
+static bool is_sound(struct session *session, const struct record *record, const char *broken)
+{
+	if (broken)
+		reader_diagnostics_note(&session->reader->diagnostics, record->offset, broken);
+	return !broken;
+}
+
+const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret)
+{
+	return decode_by(session, sample_decode, record, ret);
+}
+
+bool session_decode(struct session *session, const struct record *record, struct sample *ret)
+{
+	return is_sound(session, record, decode_by(session, sample_decode, record, ret));
+}
+
+bool session_decode_anew(struct session *session, const struct record *record, struct sample *ret)
+{
+	return is_sound(session, record, decode_by(session, sample_decode_anew, record, ret));
+}

@@ -246,8 +246,7 @@ def test_full_disk_is_named(perf, tmp_path, words):
     assert done.returncode == 255 and "No space left on device" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("words", [
-], ids=" ".join)
+@pytest.mark.parametrize("words", [["script", "--call-trace"], ["script", "--call-ret-trace"]], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     done = perf(*words)
     assert done.returncode not in (0, None) and not done.stdout

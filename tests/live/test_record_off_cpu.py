@@ -266,7 +266,7 @@ for _ in range(5):
     children.append(child)
 for child in children:
     os.waitpid(child, 0)
-tool = lambda *words: json.loads(subprocess.run(["bpftool", "-j", *words], capture_output=True, check=True).stdout)
+tool = lambda *words: json.loads(subprocess.run([os.environ["BPFTOOL"], "-j", *words], capture_output=True, check=True).stdout)
 waits, = (found["id"] for found in tool("map", "show") if found.get("name") == "waits" and found["id"] not in before)
 for attempt in range(50):  # who is waited for may not have left the CPU for good yet
     known = [int.from_bytes(bytes(int(byte, 16) for byte in entry["key"]), "little") for entry in tool("map", "dump", "id", str(waits))]
@@ -278,10 +278,11 @@ print(json.dumps([children, known]))
 
 def test_waits_of_ended_threads_are_forgotten(sleeping, perf, tmp_path):
     """Also when they have waited after their end was told of."""
-    if not shutil.which("bpftool"):
-        pytest.skip("no bpftool")
-    maps = subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True, check=True).stdout
-    done = perf("record", "--off-cpu", "-a", "-e", "dummy", "-o", tmp_path / "perf.data", "--", "/usr/bin/python3", "-c", LATE_WAITS, env={"MAPS": maps})
+    bpftool = shutil.which("bpftool")
+    if not bpftool:
+        pytest.skip("bpftool is not installed")
+    maps = subprocess.run([bpftool, "-j", "map", "show"], capture_output=True, text=True, check=True).stdout
+    done = perf("record", "--off-cpu", "-a", "-e", "dummy", "-o", tmp_path / "perf.data", "--", "/usr/bin/python3", "-c", LATE_WAITS, env={**os.environ, "MAPS": maps, "BPFTOOL": bpftool})
     assert done.returncode == 0, done.stderr
     children, known = json.loads(done.stdout)
     assert len(children) == 5 and known

@@ -283,7 +283,8 @@ size_t fold_places_functions(struct fold_places *places, const struct fold_looku
 	const struct place_expansion *expansion = find_expansion(places, lookup, returns_here, hash);
 	if (!expansion)
 		expansion = expand(places, lookup, returns_here, hash);
-	*ret = places->expanded.data + expansion->first;
+	if (expansion->count)
+		*ret = places->expanded.data + expansion->first;
 	return expansion->count;
 }
 

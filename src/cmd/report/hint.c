@@ -225,8 +225,6 @@ void report_hints(struct report *report)
 {
 	if (report->options->output.quiet)
 		return;
-	if (log_level() >= LOG_INFO)
-		tell_origins(report);
 	bool wanted = hint_is_wanted(STDERR_FILENO);
 	if (report->fold && !report->branch_mode)
 		hidden_kernel_warn(report->fold);
@@ -238,5 +236,7 @@ void report_hints(struct report *report)
 		stacks_hint(report);
 	if (wanted && report->fold && !report->branch_mode && report->chains)
 		leaves_hint(report);
+	if (log_level() >= LOG_INFO)
+		tell_origins(report);
 	opening_warn(&report->opening);
 }

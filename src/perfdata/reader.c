@@ -529,7 +529,7 @@ const char *reader_default_path(void)
 
 void reader_place(const struct reader *reader, struct reader_place *ret)
 {
-	const struct reader_private *private = reader->private;
+	const struct reader_private *private = reader->private->feed.of ? reader->private->feed.of->private : reader->private;
 	const struct file_header *header = &private->header;
 	*ret = (struct reader_place){.version = private->kind.v1 ? 0 : 1,
 				     .changed = private->file_time,

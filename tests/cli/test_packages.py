@@ -121,7 +121,7 @@ def test_static_libraries(tmp_path):
         pytest.skip(f"{PERF} is in no folder of a build")
     loaders = ("base_library.c.o", "symbol_archive_library.c.o", "symbol_code_disasm.c.o")
     environment = {**os.environ, **reused.compiler(tmp_path, PERF.parent, loaders)}
-    run("meson", "setup", "-Dprefer_static=true", "-Dtests=disabled", "-Dman=false", "-Dc_link_args=-Wl,--gc-sections", tmp_path / "build", ROOT, env=environment)
+    run("meson", "setup", "-Dprefer_static=true", "-Db_lto=false", "-Dtests=disabled", "-Dman=false", "-Dc_link_args=-Wl,--gc-sections", tmp_path / "build", ROOT, env=environment)
     run("ninja", "-C", tmp_path / "build", "perf", env=environment)
     program = tmp_path / "build/perf"
     needed = set(re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", program)))

@@ -67,4 +67,5 @@ def test_first_line_before_the_others(perf, live, folder):
     """Output is not held back: the first function is there while the others are taken apart."""
     assert perf("record", "./wordcount", cwd=folder).returncode == 0
     text = subprocess.run(["sh", "-c", '"$0" annotate --stdio | head -1', perf.path], cwd=folder, capture_output=True, text=True, check=True)
-    assert text.stdout.startswith(" Percent |") and not text.stderr
+    others = [line for line in text.stderr.splitlines() if "cannot be shown" not in line]  # of functions of the kernel, if it comes so far
+    assert text.stdout.startswith(" Percent |") and not others, others

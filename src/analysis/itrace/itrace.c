@@ -341,8 +341,8 @@ struct error *itrace_open(struct reader *recording, const struct itrace_options 
 
 struct reader *itrace_reader(struct itrace *itrace)
 {
-	const struct reader_feed feed = {.next = next_chunk, .context = itrace};
 	struct reader *recording = itrace->session->reader;
+	const struct reader_feed feed = {.next = next_chunk, .context = itrace, .of = recording};
 	return reader_open_feed(recording->path, &feed, &itrace->events, &recording->features);
 }
 

@@ -28,7 +28,7 @@ static const struct refused {
 	const char *why;
 } REFUSED[] = {
 	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
-	{'g', "call chains aren't made of traces: 'b' and 'perf script --call-trace' show how the program got there"},
+	{'g', "call chains aren't made of traces: 'cr' shows each call and return"},
 	{'G', "call chains of other events aren't made of traces"},
 	{'l', "stacks of branches aren't made of traces: 'b' shows each branch"},
 	{'L', "stacks of branches for other events aren't made of traces: 'b' shows each branch"},

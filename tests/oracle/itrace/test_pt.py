@@ -249,6 +249,8 @@ def test_pieces(perf, walk, tmp_path):
 
 def test_streams(perf, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"], pipe=True)
+    subprocess.run([perf.path, "inject", "-b", "-o", tmp_path / "kept"], input=path.read_bytes(), capture_output=True, check=True)
+    assert shown(perf, "script", "--itrace=b", "-i", tmp_path / "kept").count("branches") == 13
     through = subprocess.run([perf.path, "script", "--itrace=b", "-i", "-"], input=path.read_bytes(), capture_output=True, check=True).stdout.decode()
     assert through == shown(perf, "script", "--itrace=b", "-i", path) and through.count("branches") == 13
 

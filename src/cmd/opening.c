@@ -227,8 +227,7 @@ static struct symbol_options symbols_of(const struct input_options *input, const
 	};
 }
 
-/* The kernel's code in a recording that is a directory (record --kcore); freed by the caller, NULL = there is none. */
-static char *find_code(const struct input_options *input)
+char *opening_kcore_dir(const struct input_options *input)
 {
 	const char *path = input->input ? input->input : "perf.data";
 	cleanup_free char *folder = mem_printf("%s/kcore_dir", path), *core = mem_printf("%s/kcore", folder);
@@ -337,7 +336,7 @@ static struct error *open_recording(struct opening *opening, const struct openin
 	session_options->described = options->streaming ? NULL : read_kernel_ahead;
 	session_options->described_context = &reading;
 	opening->buildid_dir = config_buildid_dir();
-	opening->kcore_dir = options->reader ? NULL : find_code(input);
+	opening->kcore_dir = options->reader ? NULL : opening_kcore_dir(input);
 	if (!options->progress)
 		progress_begin(&opening->progress, "Reading", 0);
 	struct error *error = options->reader ? NULL : open_reader(opening, options, session_options);

@@ -78,6 +78,9 @@ void opening_warn(const struct opening *opening);
 		    "give up the rights to write files, start programs and use the network while reading the recording (default; " \
 		    "--no-sandbox: keep them)")
 
+/* The kernel's code in a recording that is a directory (record --kcore); freed by the caller, NULL = there is none. */
+char *opening_kcore_dir(const struct input_options *input);
+
 /* --itrace of commands that show what hardware traces become. Nothing is asked for at first. */
 option_parse_fn option_itrace;
 #define OPTION_ITRACE(type, field)                                                                                                   \

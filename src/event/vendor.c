@@ -24,7 +24,7 @@ static struct {
 
 static struct error *load(void)
 {
-#define LIBPFM_ROW(name) {"pfm_" #name, &pfm.name},
+#define LIBPFM_ROW(name) LIBRARY_FUNCTION(pfm_##name, &pfm.name),
 	const struct library_function rows[] = {LIBPFM_FUNCTIONS(LIBPFM_ROW)};
 #undef LIBPFM_ROW
 	struct error *error = library_load(LIBPFM4, rows, sizeof(rows) / sizeof(*rows));

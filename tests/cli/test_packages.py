@@ -89,15 +89,19 @@ def test_control(packages):
     program = packages["perf-ng"]
     depends, loaded = field(program, "Depends"), field(program, "Recommends") + field(program, "Suggests")
     assert all(library in depends for library in ("libc6", "libdw1", "libelf1", "libbpf1")) and "libperl" not in depends
-    assert all(library in loaded for library in ("libcapstone", "libarchive", "libperl", "libpython3", "libdebuginfod1"))
+    assert all(library in loaded for library in ("libcapstone", "libarchive", "libpfm4", "libperl", "libpython3", "libdebuginfod1"))
+    assert ("libipt2" in loaded) == (platform.machine() == "x86_64")
     assert "perf-ng" in field(packages["python3-perf-ng"], "Depends")
 
 
 def test_build_depends():
-    """The packages of the build are those that control names."""
-    listed = set(re.findall(r"^[a-z0-9+-]+", (ROOT / "tools/packages-build.txt").read_text(), re.MULTILINE)) - {"gcc", "libc6-dev", "linux-libc-dev"}
-    named = set(re.findall(r"^ ([a-z0-9+-]+)", (ROOT / "debian/control").read_text().split("\n\n")[0], re.MULTILINE))
+    """The packages of the build are those that control names, and for the same processors: libipt is there for Intel's only."""
+    pattern = r"([a-z0-9+-]+(?: \[.*?\])?)"
+    listed = set(re.findall(f"^{pattern}", (ROOT / "tools/packages-build.txt").read_text(), re.MULTILINE)) - {"gcc", "libc6-dev", "linux-libc-dev"}
+    named = set(re.findall(f"^ {pattern}", (ROOT / "debian/control").read_text().split("\n\n")[0], re.MULTILINE))
     assert named == listed | {"debhelper-compat", "dh-python"}
+    amd64, arm64 = (set(run(ROOT / "tools/list-packages", architecture, "build").split()) for architecture in ("amd64", "arm64"))
+    assert amd64 == arm64 | {"libipt-dev"} and {"gcc", "libsqlite3-dev", "clang"} < arm64
 
 
 def test_scripts_of_the_program(packages, tmp_path):
@@ -119,7 +123,7 @@ def test_static_libraries(tmp_path):
     """Nothing but the C library is loaded, and what else would be loaded on demand is there."""
     if not (PERF.parent / "build.ninja").exists() or platform.machine() != "x86_64":
         pytest.skip(f"{PERF} is in no folder of a build")
-    loaders = ("base_library.c.o", "symbol_archive_library.c.o", "symbol_code_disasm.c.o")
+    loaders = ("base_library.c.o", "event_vendor.c.o", "symbol_archive_library.c.o", "symbol_code_disasm.c.o")
     environment = {**os.environ, **reused.compiler(tmp_path, PERF.parent, loaders)}
     run("meson", "setup", "-Dprefer_static=true", "-Db_lto=false", "-Dtests=disabled", "-Dman=false", "-Dc_link_args=-Wl,--gc-sections", tmp_path / "build", ROOT, env=environment)
     run("ninja", "-C", tmp_path / "build", "perf", env=environment)
@@ -127,6 +131,8 @@ def test_static_libraries(tmp_path):
     needed = set(re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", program)))
     assert needed <= {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}, needed
     assert "libcapstone" in run(program, "version", "--build-options")
+    subprocess.run(["strace", "-e", "trace=openat", "-o", tmp_path / "log", program, "list", "pfm"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    assert "libm.so" in (log := (tmp_path / "log").read_text()) and "libpfm" not in log
     here = {"cwd": tmp_path, "env": {**os.environ, "HOME": str(tmp_path)}}
     if subprocess.run([program, "record", "-q", "-o", "perf.data", "--", "ls", "-lR", "/usr/share/doc"], stdout=subprocess.DEVNULL, check=False, **here).returncode:
         pytest.skip("nobody may record here")

@@ -31,7 +31,7 @@ struct trace_decoder {
 	uint32_t type;
 	const char *name;	     /* for messages: "Arm SPE" */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
-	/* The trace's own description, and the events that are made. */
+	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */
 	struct error *(*begin)(struct itrace *itrace, const struct record_auxtrace_info *info);
 	void (*end)(struct itrace *itrace);
 	void *(*open)(struct trace_queue *queue);

@@ -303,7 +303,7 @@ static void find_trace(struct itrace *itrace)
 	map64_deinit(&places);
 }
 
-static struct error *begin(struct itrace *itrace)
+static void begin(struct itrace *itrace)
 {
 	find_trace(itrace);
 	trace_events_copy(itrace);
@@ -313,11 +313,11 @@ static struct error *begin(struct itrace *itrace)
 	if (itrace->decoder && itrace->decoder->load && (itrace->obstacle = itrace->decoder->load()))
 		itrace->decoder = NULL;
 	if (!itrace->decoder)
-		return NULL;
-	struct error *error = itrace->decoder->begin(itrace, itrace->info);
-	if (!error)
+		return;
+	if ((itrace->obstacle = itrace->decoder->begin(itrace, itrace->info)))
+		itrace->decoder = NULL;
+	else
 		begin_queues(itrace);
-	return error;
 }
 
 struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,
@@ -325,16 +325,16 @@ struct error *itrace_open(struct reader *recording, const struct itrace_options 
 {
 	const struct session_options session_options = {.reader = recording, .streaming = true, .whole_groups = true};
 	struct itrace *itrace = mem_zalloc(sizeof(*itrace));
+	struct symbol_options here = *symbols;
 	itrace->options = *options;
 	struct error *error = session_open(&session_options, &itrace->session);
-	if (!error) {
-		itrace->resolver = resolver_create(itrace->session->machine, symbols);
-		error = error_wrap(begin(itrace), "%s", reader_name(recording));
-	}
 	if (error) {
 		itrace_close(itrace);
 		return error;
 	}
+	here.same_machine = session_is_of_this_machine(itrace->session);
+	itrace->resolver = resolver_create(itrace->session->machine, &here);
+	begin(itrace);
 	*ret = itrace;
 	return NULL;
 }

@@ -23,8 +23,8 @@ struct itrace;
 /* Whether a recording has a hardware trace that can be looked at: its input is stable. */
 bool itrace_is_in(struct reader *recording);
 
-/* `recording` is taken over, also on an error. `symbols`: where files are looked for whose code the trace went through; the strings
- * must outlive it. */
+/* `recording` is taken over, also on an error. `symbols`: where files are looked for whose code the trace went through
+ * (same_machine is found out); the strings must outlive it. */
 struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,
 			  struct itrace **ret);
 /* The reader, once, for session_options.reader with `unordered`; it must be closed before the trace is. */

@@ -28,7 +28,7 @@ static const struct refused {
 	const char *why;
 } REFUSED[] = {
 	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
-	{'g', "call chains aren't made of traces: 'b' and 'perf script --call-trace' show how the program got there"},
+	{'g', "call chains aren't made of traces: 'cr' shows each call and return"},
 	{'G', "call chains of other events aren't made of traces"},
 	{'l', "stacks of branches aren't made of traces: 'b' shows each branch"},
 	{'L', "stacks of branches for other events aren't made of traces: 'b' shows each branch"},
@@ -91,13 +91,12 @@ static bool set_flag(struct itrace_options *options, char letter)
 	return false;
 }
 
-static struct error *refuse(char letter, const char *text)
+static struct error *refuse(char letter)
 {
 	for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++)
 		if (REFUSED[i].letter == letter)
-			return error_new_kind(ERROR_USAGE, "--itrace=%s: '%c': %s", text, letter, REFUSED[i].why);
-	return error_new_kind(ERROR_USAGE,
-			      "--itrace=%s: unknown letter '%c'; known are i b c r w p e f m t a M Z s, e.g. --itrace=i1000ibe", text,
+			return error_new_kind(ERROR_USAGE, "'%c': %s", letter, REFUSED[i].why);
+	return error_new_kind(ERROR_USAGE, "unknown letter '%c'; known are i b c r w p e f m t a M Z s, e.g. --itrace=i1000ibe",
 			      isprint((unsigned char)letter) ? letter : '?');
 }
 
@@ -124,12 +123,11 @@ struct error *itrace_options_parse(const char *text, struct itrace_options *ret)
 	for (const char *at = text; *at; at = next) {
 		next = parse_letter(at, &options);
 		if (!next && *at == 'i')
-			return error_new_kind(ERROR_USAGE, "--itrace=%s: the unit of the period must be i, t, ns, us or ms, e.g. i100us",
-					      text);
+			return error_new_kind(ERROR_USAGE, "the unit of the period must be i, t, ns, us or ms, e.g. i100us");
 		if (!next && *at == 's')
-			return error_new_kind(ERROR_USAGE, "--itrace=%s: 's' needs a number of events to skip, e.g. s1000000", text);
+			return error_new_kind(ERROR_USAGE, "'s' needs a number of events to skip, e.g. s1000000");
 		if (!next)
-			return refuse(*at, text);
+			return refuse(*at);
 	}
 	*ret = options;
 	return NULL;

@@ -50,18 +50,21 @@ struct pt_state {
 
 struct pt_queue {
 	struct pt_insn_decoder *decoder;
-	uint8_t *joined; /* all pieces in a row, or NULL */
-	size_t piece;	 /* snapshots: which one is decoded */
-	int status;	 /* of the last call, enum pt_status_flag */
-	bool synced, has_last;
-	uint64_t sync_offset; /* where it was synchronized last; UINT64_MAX = nowhere yet */
+	const uint8_t *trace; /* what it decodes */
+	uint64_t size;
+	uint8_t *joined;	     /* all pieces in a row, or NULL */
+	size_t piece;		     /* snapshots: which one is decoded */
+	int status;		     /* of the last call, enum pt_status_flag */
+	bool synced, lost, has_last; /* lost: it was told that it isn't synchronized */
+	uint64_t search;	     /* where the next point of synchronization is looked for */
 	struct pt_insn last;
-	uint64_t ip;		       /* where it runs */
-	uint64_t ticks;		       /* newest time stamp */
-	uint64_t count, sampled_count; /* instructions, and as many were there at the last sample */
-	uint64_t next_ticks;	       /* when the next sample of instructions is due, or … */
-	uint64_t next_count;	       /* … at which instruction */
-	uint64_t offset, since_offset; /* of the trace, and instructions since it has moved */
+	uint64_t ip;			/* where it runs */
+	uint64_t ticks;			/* newest time stamp */
+	uint64_t count, sampled_count;	/* instructions, and as many were there at the last sample */
+	uint64_t next_ticks;		/* when the next sample of instructions is due, or … */
+	uint64_t next_count;		/* … at which instruction */
+	uint64_t offset, offset_before; /* of the trace, as far as it is read, and where that was before it moved last */
+	uint64_t since_offset;		/* instructions since then */
 };
 
 /* ── Code ── */
@@ -171,8 +174,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 {
 	itrace->source = trace_source(itrace, (uint32_t)pt_info_word(info, PT_PMU_TYPE));
 	if (!itrace->source)
-		return error_new_kind(ERROR_FORMAT, "it has an Intel PT trace, but no event of that PMU (type %" PRIu64 ")",
-				      pt_info_word(info, PT_PMU_TYPE));
+		return error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu64 ")", pt_info_word(info, PT_PMU_TYPE));
 	struct pt_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	const uint64_t frequency_bits = pt_info_word(info, PT_MTC_FREQUENCY_BITS);
 	set_clock(itrace, info);
@@ -207,12 +209,14 @@ static void start_decoder(struct trace_queue *queue, struct pt_queue *own, const
 {
 	const struct pt_state *state = queue->itrace->state;
 	struct pt_config config = state->config;
+	own->trace = trace;
+	own->size = size;
 	config.begin = (uint8_t *)trace;
 	config.end = config.begin + size;
 	pt.insn_free_decoder(own->decoder);
 	own->decoder = size ? pt.insn_alloc_decoder(&config) : NULL;
-	own->synced = own->has_last = false;
-	own->offset = own->sync_offset = UINT64_MAX;
+	own->synced = own->lost = own->has_last = false;
+	own->offset = own->offset_before = own->search = 0;
 	if (own->decoder)
 		pt.image_set_callback(pt.insn_get_image(own->decoder), read_code, queue);
 }
@@ -352,8 +356,10 @@ static void lose_track(struct trace_queue *queue, struct pt_queue *own, enum err
 	queue->itrace->counts.no_code += code == ERROR_NO_CODE;
 	trace_put_error(queue, code, ip, MESSAGES[code]);
 	own->has_last = false;
-	if (code != ERROR_OVERFLOW)
-		own->synced = false;
+	if (code == ERROR_OVERFLOW)
+		return;
+	own->synced = false;
+	own->lost = true;
 }
 
 static enum error_code error_of(int status)
@@ -447,6 +453,7 @@ static bool loops(struct pt_queue *own)
 {
 	uint64_t offset = 0;
 	if (pt.insn_get_offset(own->decoder, &offset) < 0 || offset != own->offset) {
+		own->offset_before = own->offset;
 		own->offset = offset;
 		own->since_offset = 0;
 	}
@@ -471,20 +478,25 @@ static void take_instruction(struct trace_queue *queue, struct pt_queue *own)
 	count_instruction(queue, own, &insn);
 }
 
-/* Finds the next point of synchronization. libipt reads ahead, and may have passed it when it finds that it can't go on: so it is looked
- * for from the one before it on. */
-static void synchronize(struct pt_queue *own)
+/* Finds the next point of synchronization (PSB). libipt reads one packet ahead and passes those on its way: what it read since the packet
+ * before is behind what ran. What describes the state at such a point may be damaged: it goes on at the next one then. */
+static void synchronize(struct trace_queue *queue, struct pt_queue *own)
 {
-	uint64_t offset = 0;
-	if (own->sync_offset == UINT64_MAX)
-		own->status = pt.insn_sync_forward(own->decoder);
-	else
-		own->status = pt.insn_sync_backward(own->decoder);
-	while (own->status >= 0 && pt.insn_get_sync_offset(own->decoder, &offset) >= 0 && own->sync_offset != UINT64_MAX &&
-	       offset <= own->sync_offset)
-		own->status = pt.insn_sync_forward(own->decoder);
-	own->sync_offset = offset;
-	own->synced = own->status >= 0;
+	static const uint8_t PSB[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	uint64_t now = own->offset;
+	pt.insn_get_offset(own->decoder, &now);
+	uint64_t done = now != own->offset ? own->offset : own->offset_before;
+	const uint8_t *found;
+	own->search = done > own->search ? done : own->search;
+	while (!own->synced && (found = memmem(own->trace + own->search, own->size - own->search, PSB, sizeof(PSB)))) {
+		own->offset = own->offset_before = (uint64_t)(found - own->trace);
+		own->search = own->offset + sizeof(PSB);
+		own->status = pt.insn_sync_set(own->decoder, own->offset);
+		own->synced = own->status >= 0;
+		if (!own->synced && own->status != -pte_eos && !own->lost)
+			lose_track(queue, own, error_of(own->status), 0);
+	}
+	own->lost = !own->synced;
 	if (!own->synced)
 		own->status = -pte_eos;
 }
@@ -495,7 +507,7 @@ static void step(struct trace_queue *queue)
 	uint32_t lost_mtc, lost_cyc;
 	uint64_t ticks;
 	if (own->decoder && !own->synced) {
-		synchronize(own);
+		synchronize(queue, own);
 	} else if (own->decoder && own->status >= 0 && own->status & pts_event_pending) {
 		take_event(queue, own);
 	} else if (own->decoder) {

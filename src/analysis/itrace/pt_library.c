@@ -5,6 +5,7 @@
 
 struct pt_library pt;
 
+/* Debian has no static library: this one is never linked in. */
 struct error *pt_library_load(void)
 {
 #define PT_ROW(name) {"pt_" #name, &pt.name},

@@ -7,10 +7,10 @@
 
 #include <intel-pt.h>
 
-#define PT_FUNCTIONS(row)                                                                                                            \
-	row(cpu_errata) row(pkt_alloc_decoder) row(pkt_free_decoder) row(pkt_sync_set) row(pkt_next) row(insn_alloc_decoder)         \
-		row(insn_free_decoder) row(insn_sync_forward) row(insn_sync_backward) row(insn_get_sync_offset) row(insn_get_offset) \
-			row(insn_get_image) row(insn_time) row(insn_next) row(insn_event) row(image_set_callback)
+#define PT_FUNCTIONS(row)                                                                                                        \
+	row(cpu_errata) row(pkt_alloc_decoder) row(pkt_free_decoder) row(pkt_sync_set) row(pkt_next) row(insn_alloc_decoder)     \
+		row(insn_free_decoder) row(insn_sync_set) row(insn_get_offset) row(insn_get_image) row(insn_time) row(insn_next) \
+			row(insn_event) row(image_set_callback)
 
 struct pt_library {
 #define PT_MEMBER(name) __typeof__(&pt_##name) name;

@@ -7,8 +7,6 @@
  * copy. */
 #include "cmd/inject/inject.h"
 
-#include "app/config.h"
-
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -34,7 +32,6 @@ struct error *inject_chain_init(struct inject *inject)
 	}
 	if (!count)
 		return error_new("--convert-callchain: this recording has no stack copies; record with --call-graph dwarf");
-	inject->buildid_dir = config_buildid_dir();
 	struct symbol_options symbols = {
 		.buildid_dir = inject->buildid_dir,
 		.force = inject->options->force,
@@ -71,5 +68,4 @@ void inject_chain_deinit(struct inject *inject)
 	stack_deinit(&inject->stack);
 	strbuf_deinit(&inject->sample);
 	resolver_destroy(inject->resolver);
-	free(inject->buildid_dir);
 }

@@ -11,11 +11,13 @@
 #include "cmd/inject/inject.h"
 
 #include "app/command.h"
+#include "app/config.h"
 #include "base/files/replacement.h"
 #include "base/log.h"
 #include "cmd/opening.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -180,12 +182,19 @@ static struct error *open_trace(struct inject *inject, struct session_options *s
 	if (error)
 		return error;
 	if (!itrace_is_in(reader)) {
-		log_warning("--itrace: there is no hardware trace to decode (in a stream it can't be): everything goes through as it is");
+		log_warning("--itrace: there is no hardware trace to decode: everything goes through as it is");
 		session_options->reader = reader;
 		return NULL;
 	}
 	inject->recorded_events = (unsigned int)reader->events.events.len;
-	const struct symbol_options symbols = {.vmlinux = inject->options->vmlinux, .kallsyms = inject->options->kallsyms};
+	inject->kcore_dir = opening_kcore_dir(&(struct input_options){.input = session_options->input.path});
+	const struct symbol_options symbols = {
+		.vmlinux = inject->options->vmlinux,
+		.kallsyms = inject->options->kallsyms,
+		.kcore_dir = inject->kcore_dir,
+		.buildid_dir = inject->buildid_dir,
+		.force = inject->options->force,
+	};
 	error = itrace_open(reader, &made, &symbols, &inject->itrace);
 	if (error)
 		return error;
@@ -204,6 +213,7 @@ static struct error *inject_recording(struct inject *inject)
 		.code = options->jit ? inject_jit_note : NULL,
 		.code_context = inject,
 	};
+	inject->buildid_dir = config_buildid_dir();
 	if (options->sandbox)
 		opening_sandbox(&(struct input_options){.input = options->input}, confined_to(options), NULL);
 	struct error *error = open_trace(inject, &session_options);
@@ -245,6 +255,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	inject_build_ids_deinit(&inject);
 	session_close(inject.session);
 	itrace_close(inject.itrace);
+	free(inject.kcore_dir);
+	free(inject.buildid_dir);
 	return error;
 }
 

@@ -56,7 +56,9 @@ struct inject_switch {
 struct inject {
 	const struct inject_options *options;
 	struct session *session;
+	char *buildid_dir;
 	struct itrace *itrace;	      /* or NULL */
+	char *kcore_dir;	      /* with itrace; or NULL */
 	unsigned int recorded_events; /* those behind are made of the trace */
 
 	/* output.c: what the output says of itself, as it was when the first record was written. */
@@ -86,9 +88,8 @@ struct inject {
 
 	/* chain.c */
 	struct resolver *resolver; /* NULL: nothing is unwound */
-	char *buildid_dir;
-	struct stack stack;   /* of the record that was converted last */
-	struct strbuf sample; /* that record */
+	struct stack stack;	   /* of the record that was converted last */
+	struct strbuf sample;	   /* that record */
 	uint64_t bytes_saved;
 
 	/* sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */

@@ -193,6 +193,51 @@ def test_errors(perf, oracle, walk, tmp_path, what, code, message):
     assert "couldn't be followed" in done.stderr and ("because the code" in done.stderr) and "trace error" not in shown(perf, "script", "--itrace=b", "-i", path)
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("points", [1, 3])
+def test_damaged_synchronization(perf, walk, tmp_path, points):
+    """Where points of synchronization are damaged, first ones too, decoding goes on at the next whole one."""
+    at = walk.at
+    bad, again = (PSB + b"\xd9" + bytes(7)) * points, pt_sync(3000) + pt_tsc(3100) + pt_ip("pge", at["wait"]) + pt_ip("pgd")
+    for before in (walk.start() + walk.rest() + pt_ip("pgd"), b""):
+        done = perf("script", "--itrace=be", "-i", walk.write(tmp_path / "perf.data", before + bad + again))
+        assert "wait" in done.stdout.splitlines()[-1] and len(errors(done.stdout)) == 1 and "1 times the hardware trace couldn't be followed" in done.stderr
+
+
+def test_resynchronization(perf, oracle, walk, tmp_path):
+    """What ran before an error isn't told twice, whether or not points of synchronization were passed on the way, or read ahead."""
+    at = walk.at
+    again, nowhere = pt_ip("pgd") + pt_sync(3000) + pt_tsc(3100) + pt_ip("pge", at["wait"]) + pt_ip("pgd"), pt_ip("tip", 0x555555000)
+    passed, rest = pt_sync(1400, at["work"]), pt_tnt("N") + pt_ip("tip", at["again"] + 5)
+    for trace in (passed + rest + pt_tnt("N") + nowhere, nowhere + passed + rest):
+        path = walk.write(tmp_path / "perf.data", walk.start() + pt_tnt("NTTTTT") + trace + again)
+        theirs, ours = (re.sub(r" time \S+", "", shown(program, "script", "--itrace=be", "-F", "ip,addr", "-i", path)) for program in (oracle, perf))
+        assert "trace error" in theirs and ours == theirs
+
+
+def test_code_of_this_machine(perf, walk, tmp_path):
+    """The vDSO is in no file: its code is that of the kernel that runs."""
+    walk.records, kept = walk.records + "mmap2 pid=7 tid=7 addr=0x7fff0000 len=0x1000 pgoff=0 time=601 id=3 name=[vdso]\n", walk.records
+    (tmp_path / "copy.c").write_text('#include <sys/auxv.h>\n#include <unistd.h>\nint main(void) { write(1, (void *)getauxval(AT_SYSINFO_EHDR), 8192); }')
+    subprocess.run(["gcc", "-o", tmp_path / "copy", tmp_path / "copy.c"], check=True)
+    (tmp_path / "vdso").write_bytes(subprocess.run([tmp_path / "copy"], capture_output=True, check=True).stdout)
+    listed = subprocess.run(["objdump", "-d", "--disassemble=__vdso_getcpu", tmp_path / "vdso"], capture_output=True, text=True, check=False).stdout
+    first, second = (0x7fff0000 + int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\t", listed, re.MULTILINE)[:2])
+    path = walk.write(tmp_path / "perf.data", pt_sync(1000, first) + pt_tsc(1100) + pt_ip("pge", first) + pt_ip("fup", second) + pt_ip("pgd"))
+    walk.records = kept
+    assert shown(perf, "script", "--itrace=i1i", "-F", "ip", "-i", path).split() == [f"{first:x}"]
+
+
+def test_code_of_the_cache(perf, walk, tmp_path):
+    """Also perf inject takes code from the build-id cache."""
+    identity = re.search("Build ID: ([0-9a-f]+)", subprocess.run(["readelf", "-n", walk.path], capture_output=True, text=True, check=True).stdout)[1]
+    path, out, cache = tmp_path / "perf.data", tmp_path / "out", ("--buildid-dir", tmp_path / "cache")
+    path.write_bytes(pt_recording([(0, 0, -1, walk.traces()["whole"])], walk.records.replace(str(walk.path), "/absent/walk"), head=f"feature build_id {identity} /absent/walk\n{PT_HEAD}"))
+    shown(perf, *cache, "buildid-cache", "-a", walk.path)
+    shown(perf, *cache, "inject", "--itrace=b", "-i", path, "-o", out)
+    assert shown(perf, "script", "-F", "event", "-i", out).count("branches") == shown(perf, *cache, "script", "--itrace=b", "-F", "event", "-i", path).count("branches") == 13
+
+
 def test_pieces(perf, walk, tmp_path):
     """A trace that was written in pieces, cut within packets, is the same trace."""
     whole = walk.write(tmp_path / "whole", walk.traces()["whole"])
@@ -204,6 +249,8 @@ def test_pieces(perf, walk, tmp_path):
 
 def test_streams(perf, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"], pipe=True)
+    subprocess.run([perf.path, "inject", "-b", "-o", tmp_path / "kept"], input=path.read_bytes(), capture_output=True, check=True)
+    assert shown(perf, "script", "--itrace=b", "-i", tmp_path / "kept").count("branches") == 13
     through = subprocess.run([perf.path, "script", "--itrace=b", "-i", "-"], input=path.read_bytes(), capture_output=True, check=True).stdout.decode()
     assert through == shown(perf, "script", "--itrace=b", "-i", path) and through.count("branches") == 13
 
@@ -248,7 +295,8 @@ def test_hostile_descriptions(perf, walk, tmp_path):
     assert info in good
     path = tmp_path / "perf.data"
     path.write_bytes(good.replace(info, struct.pack("<IHHIIQ", 70, 2, 16 + 8 * 17, 1, 0, 77)))
-    assert "no event of that PMU (type 77)" in perf("script", "-i", path).stderr
+    done = perf("script", "--show-task-events", "-i", path)
+    assert "(Intel PT) isn't decoded: there is no event of that PMU (type 77)" in done.stderr and "PERF_RECORD_EXIT" in done.stdout and not done.returncode
     walk.write(path, walk.traces()["whole"], conversion=(200, 1 << 63, 1))
     assert "branches" in shown(perf, "script", "--itrace=b", "-i", path)
 

@@ -163,7 +163,8 @@ def test_hostile_descriptions(perf, tmp_path):
     for other, message in ((struct.pack("<IHHII", 70, 2, 32, 99, 0), "(an unknown kind) isn't decoded"), (struct.pack("<IHHII", 70, 2, 32, 3, 0), "(CoreSight) isn't decoded"),
                            (struct.pack("<IHHIIQ", 70, 2, 32, 4, 0, 77), "no event of that PMU (type 77)")):
         path.write_bytes(good.replace(good[good.index(info):good.index(info) + len(other)], other))
-        assert message in perf("script", "-i", path).stderr
+        done = perf("script", "--show-task-events", "-i", path)
+        assert message in done.stderr and "PERF_RECORD_COMM" in done.stdout and not done.returncode
     path.write_bytes(spe_recording([(0, -1, trace)], PROGRAMS, conversion=(200, 1 << 63, 1)))
     assert "llc-access" in shown(perf, "script", "-i", path)
 

@@ -31,7 +31,8 @@ struct carried_function {
 	uint32_t line;
 };
 
-/* Those of one address, innermost first. */
+/* Those of one address, innermost first: at least one, at most CARRIED_FUNCTIONS_MAX. */
+enum { CARRIED_FUNCTIONS_MAX = 256 };
 struct carried_answer {
 	struct carried_function *functions;
 	size_t count;

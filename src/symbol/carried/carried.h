@@ -88,9 +88,9 @@ struct carried_load {
 	uint32_t flags; /* PF_* */
 };
 
-/* What unwinding through the file needs, as of struct elf_file; without sections there is nothing. All sections together have at most
- * CARRIED_UNWIND_MAX bytes. */
-enum { CARRIED_UNWIND_MAX = 64 << 20 };
+/* What unwinding through the file needs, as of struct elf_file; without sections there is nothing. The sections of a file together have at
+ * most CARRIED_UNWIND_MAX bytes, those of all files CARRIED_UNWIND_ALL. */
+enum { CARRIED_UNWIND_MAX = 64 << 20, CARRIED_UNWIND_ALL = 256 << 20 };
 struct carried_unwind {
 	bool is_64bit, big_endian;
 	uint16_t machine;

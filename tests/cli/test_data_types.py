@@ -5,6 +5,7 @@ depends on how the compiler arranges them; samples are made up, one at each inst
 import json
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -340,6 +341,70 @@ def test_damage(perf, optimised, tmp_path):
             broken.arch, broken.path = "x86_64", tmp_path / "data"
             done = perf("report", "-i", broken.record(tmp_path / "perf.data", optimised.names), "--stdio", "-s", "typeoff", timeout=60)
             assert done.returncode == 0 and "%" in done.stdout, (name, turn, done.stderr)
+
+
+# Entries of debug information by hand: a unit whose function `main` has a parameter in %rdi, and its types. A type is named "t_…".
+ENTRIES = """
+	.section .debug_abbrev,"",@progbits
+	.uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11,1,0x12,7,0,0
+	.uleb128 2; .uleb128 0x2e; .byte 1; .uleb128 3,8,0x11,1,0x12,7,0,0
+	.uleb128 3; .uleb128 5; .byte 0; .uleb128 2,0x18,0x49,0x13,0,0
+	.uleb128 4; .uleb128 0x13; .byte 1; .uleb128 3,8,0xb,7,0,0
+	.uleb128 5; .uleb128 0xd; .byte 0; .uleb128 0x49,0x13,0x38,0xb,0,0
+	.uleb128 6; .uleb128 0xf; .byte 0; .uleb128 0x49,0x13,0,0
+	.uleb128 7; .uleb128 1; .byte 0; .uleb128 0x49,0x13,0,0
+	.byte 0
+	.section .debug_info,"",@progbits
+begin:	.long end - . - 4
+	.value 4; .long 0; .byte 8
+	.uleb128 1; .quad main, size
+	.uleb128 2; .string "main"; .quad main, size
+	.uleb128 3; .uleb128 2f - 1f
+1:	%s
+2:	.long t_parameter - begin
+	.byte 0
+%s
+	.byte 0
+end:
+"""
+# 30 members at one place, each of the structure's own type.
+NESTED = """
+t_parameter: .uleb128 6; .long t_nested - begin
+t_nested: .uleb128 4; .string "nested"; .quad 8
+	.rept 30
+	.uleb128 5; .long t_nested - begin; .byte 0
+	.endr
+	.byte 0
+"""
+# As large as can be written, in an array.
+LARGEST = """
+t_parameter: .uleb128 6; .long t_array - begin
+t_array: .uleb128 7; .long t_largest - begin
+t_largest: .uleb128 4; .string "largest"; .quad -1
+	.byte 0
+"""
+HOSTILE = {
+    "members of a structure that are itself": ("mov (%rdi), %rax\n" * 20 + "ret\n", ".byte 0x55", NESTED),
+    "sizes and offsets at the end of numbers": ("mov (%rdi), %rax\nret\n", ".byte 0x75; .sleb128 -0x8000000000000000; .byte 0x9f", LARGEST),
+    "computed jumps": ("jmp *%rax\n" * 15000, ".byte 0x55", LARGEST),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_hostile(perf, tmp_path, name):
+    """Debug information and code that nobody has but for this: bounded, whatever they say."""
+    code, location, types = HOSTILE[name]
+    (tmp_path / "main.s").write_text(f"\t.text\n\t.globl main\n\t.type main, @function\nmain:\n{code}\t.size main, .-main\n.set size, .-main\n" + ENTRIES % (location, types))
+    subprocess.run(["gcc", "-g0", "-o", "data", "main.s"], cwd=tmp_path, check=True)
+    program = Program.__new__(Program)
+    program.arch, program.path = "x86_64", tmp_path / "data"
+    main = subprocess.run(["nm", "data"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split(" T main")[0].split()[-1]
+    program.names = {int(main, 16): "main"}
+    data = program.record(tmp_path / "perf.data", program.names)
+    done = perf("report", "-i", data, "--stdio", "-s", "typeoff", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)))
+    assert done.returncode == 0 and "%" in done.stdout, done.stderr
+    done = perf("annotate", "-i", data, "--type-stat", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)))
+    assert done.returncode == 0 and "no_dbginfo" not in done.stdout and "no_cuinfo" not in done.stdout, done.stdout
 
 
 def of_functions(program, *names):

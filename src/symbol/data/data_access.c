@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "symbol/code/gnu_syntax.h"
 #include "symbol/data/data_type_internal.h"
+#include "symbol/data/effort.h"
 #include "symbol/data/tracking.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct data_accesses {
 	struct map64 functions;	     /* hash of dso and place of the function → struct answers * */
 	VEC(struct data_code) codes; /* by index of the dso: more come while a session is live */
 	size_t left;		     /* bytes of code that may still be taken apart */
+	size_t effort;
 };
 
 static const struct data_access no_symbol = {.type = &data_type_unknown, .outcome = DATA_NO_SYMBOL};
@@ -65,7 +67,7 @@ const char *data_outcome_name(enum data_outcome outcome)
 struct data_accesses *data_accesses_create(struct resolver *resolver)
 {
 	struct data_accesses *accesses = mem_zalloc(sizeof(*accesses));
-	*accesses = (struct data_accesses){.resolver = resolver, .left = CODE_MAX};
+	*accesses = (struct data_accesses){.resolver = resolver, .left = CODE_MAX, .effort = EFFORT_MAX};
 	return accesses;
 }
 
@@ -111,7 +113,7 @@ static struct data_code *code_of(struct data_accesses *accesses, struct dso *dso
 		struct error *error = open_code(accesses, dso, code);
 		const char *path = resolver_symtab(accesses->resolver, dso)->path;
 		if (!error && path)
-			code->data = data_file_open(path);
+			code->data = data_file_open(path, &accesses->effort);
 		error_free(error);
 	}
 	return code->gnu ? code : NULL;
@@ -159,7 +161,7 @@ static struct data_access answer(const struct answering *answering, const struct
 	struct typed_place place;
 	struct data_access access = {.type = &data_type_unknown, .outcome = (uint8_t)look(tracking, step, registers, &place)};
 	if (access.outcome == DATA_FOUND) {
-		access.type = data_types_get(&answering->accesses->types, &place.type);
+		access.type = data_types_get(&answering->accesses->types, &place.type, &answering->accesses->effort);
 		access.offset = (uint32_t)place.offset;
 		access.tracked = place.tracked;
 	} else if (access.outcome == DATA_STACK) {
@@ -189,7 +191,7 @@ static struct answers *take_function(struct data_accesses *accesses, struct dso 
 	struct answers *answers = arena_zalloc(&accesses->arena, sizeof(*answers));
 	struct data_code *code = code_of(accesses, dso);
 	uint64_t size = symbol->end - symbol->start;
-	struct type_tracking tracking = {.kernel = dso->kernel};
+	struct type_tracking tracking = {.kernel = dso->kernel, .effort = &accesses->effort};
 	if (!code || size > FUNCTION_SIZE_MAX || size > accesses->left || !disasm_calling(code->disasm) ||
 	    !code_file_read(code->file, symbol->start, size, &tracking.range))
 		return answers;

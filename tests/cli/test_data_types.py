@@ -504,3 +504,15 @@ def test_without_debug_information(perf, optimised, tmp_path):
     failed = perf("annotate", "-i", data, "--data-type")
     assert failed.returncode == 255 and "--type-stat shows why" in failed.stderr
     assert "         5 : no_dbginfo\n" in perf("annotate", "-i", data, "--type-stat").stdout
+
+
+def test_self_contained(perf, optimised, tmp_path):
+    """A recording with its own names: types are those of the recorded program, where it is here, and not of another one in its place."""
+    here = Program.__new__(Program)
+    here.arch, here.names, here.path = "x86_64", optimised.names, tmp_path / "data"
+    shutil.copy(optimised.path, here.path)
+    done = perf("inject", "--self-contained", "-i", here.record(tmp_path / "made.data", optimised.accesses), "-o", "perf.data", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert types_of(perf, here, tmp_path / "perf.data") == types_of(perf, optimised, optimised.record(tmp_path / "other.data", optimised.accesses))
+    subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", here.path], check=True)
+    assert {name for name, _ in types_of(perf, here, tmp_path / "perf.data").values()} <= {"(unknown)", "(stack operation)", "(stack canary)"}

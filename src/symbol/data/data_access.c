@@ -9,10 +9,13 @@
 #include "base/search.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "symbol/carried/carried.h"
 #include "symbol/code/gnu_syntax.h"
 #include "symbol/data/data_type_internal.h"
 #include "symbol/data/effort.h"
 #include "symbol/data/tracking.h"
+#include "symbol/elf/elf.h"
+#include "symbol/symtab.h"
 
 #include <stdlib.h>
 
@@ -102,6 +105,21 @@ static struct error *open_code(struct data_accesses *accesses, struct dso *dso, 
 	return error;
 }
 
+/* Where the recorder had the names from there may be another program here. */
+static bool is_recorded(const struct data_accesses *accesses, const struct dso *dso, const char *path)
+{
+	const struct carried_file *carried = carried_find(resolver_options(accesses->resolver)->carried, dso);
+	struct buildid id;
+	return carried && carried->build_id.size && elf_read_build_id(path, &id) && buildid_equal(&id, &carried->build_id);
+}
+
+static struct data_file *open_data(struct data_accesses *accesses, const struct dso *dso, const struct symtab *symtab)
+{
+	if (!symtab->path || (symtab->is_carried && !is_recorded(accesses, dso, symtab->path)))
+		return NULL;
+	return data_file_open(symtab->path, &accesses->effort);
+}
+
 /* NULL where there is no code. Valid until the next call. */
 static struct data_code *code_of(struct data_accesses *accesses, struct dso *dso)
 {
@@ -111,9 +129,8 @@ static struct data_code *code_of(struct data_accesses *accesses, struct dso *dso
 	if (!code->tried) {
 		code->tried = true;
 		struct error *error = open_code(accesses, dso, code);
-		const char *path = resolver_symtab(accesses->resolver, dso)->path;
-		if (!error && path)
-			code->data = data_file_open(path, &accesses->effort);
+		if (!error)
+			code->data = open_data(accesses, dso, resolver_symtab(accesses->resolver, dso));
 		error_free(error);
 	}
 	return code->gnu ? code : NULL;

@@ -308,6 +308,15 @@ def test_names_of_mappings(perf, tmp_path):
     assert {row["dso"] for row in table(perf, tmp_path, "perf.data", "-s", "dso")} >= {"imported", "heap", "app"}
 
 
+def test_self_contained_again(perf, tmp_path):
+    """Names that nobody has but the recording are not replaced by what is here."""
+    (tmp_path / "in").write_text("main;a 3\n")
+    run_import(perf, tmp_path, "folded", "in")
+    done = perf("inject", "--self-contained", "-i", "perf.data", "-o", "again.data", cwd=tmp_path)
+    assert done.returncode == 0 and "names of its own already" in done.stderr
+    assert samples(perf, tmp_path, "again.data") == samples(perf, tmp_path, "perf.data") and "a" in samples(perf, tmp_path, "again.data")[0][2]
+
+
 def import_bounded(perf, folder, kind, data):
     """With little processor time, memory, and room for what is written."""
     def limit():

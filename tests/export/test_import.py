@@ -317,6 +317,15 @@ def test_self_contained_again(perf, tmp_path):
     assert samples(perf, tmp_path, "again.data") == samples(perf, tmp_path, "perf.data") and "a" in samples(perf, tmp_path, "again.data")[0][2]
 
 
+def test_a_stream_loses_names(perf, tmp_path):
+    """And it is told."""
+    (tmp_path / "in").write_text("main;a 3\n")
+    run_import(perf, tmp_path, "folded", "in")
+    done = perf("inject", "-i", "perf.data", "-o", "-", cwd=tmp_path, text=False)
+    assert done.returncode == 0 and b"a stream has no place for the names" in done.stderr
+    assert not perf("inject", "-b", "-i", "perf.data", "-o", "file.data", cwd=tmp_path).stderr
+
+
 def import_bounded(perf, folder, kind, data):
     """With little processor time, memory, and room for what is written."""
     def limit():

@@ -119,6 +119,10 @@ static void join_build_ids(struct inject *inject)
 static struct error *gather_names(struct inject *inject)
 {
 	const bool has = inject->session->reader->features.carried != NULL;
+	if (has && writer_is_pipe(inject->writer))
+		log_warning("a stream has no place for the names that the recording has of its own: write a file with -o");
+	if (!inject->options->self_contained)
+		return NULL;
 	if (has && !inject->options->itrace.asked) {
 		log_warning("--self-contained: the recording has names of its own already, which stay as they are");
 		return NULL;
@@ -141,8 +145,7 @@ struct error *inject_output_finish(struct inject *inject)
 		features_set(features, FEATURE_SAMPLE_TIME);
 	}
 	struct error *error = writer_finish_data(inject->writer);
-	if (!error && inject->options->self_contained)
-		error = gather_names(inject);
+	error = error ? error : gather_names(inject);
 	return error ? error : writer_finish(inject->writer, features);
 }
 

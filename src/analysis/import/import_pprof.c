@@ -341,10 +341,11 @@ static void add_values(struct reading *reading, const number_list *values, size_
 			imported->left_out++;
 			continue;
 		}
+		uint32_t times = expands(reading, count, value, depth) ? (uint32_t)count : 1;
 		vec_push(&imported->samples, (struct imported_sample){.event = type->event,
 								      .stack = stack,
 								      .thread = thread,
-								      .count = expands(reading, count, value, depth) ? (uint32_t)count : 1,
+								      .count = times,
 								      .period = value * type->scale,
 								      .time = (imported->samples.len + 1) * STEP_NS});
 	}

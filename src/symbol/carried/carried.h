@@ -44,6 +44,8 @@ struct carried_place {
 	uint32_t answer;
 };
 
+/* Segments and sections of a file are gone through one by one: there are at most CARRIED_PARTS_MAX of each, as ELF has it. */
+enum { CARRIED_PARTS_MAX = UINT16_MAX };
 struct carried_segment {
 	uint64_t dso_addr, size, vaddr;
 };

@@ -141,6 +141,7 @@ static void carry_symbols(struct codec *codec, struct carried_file *file)
 static void carry_segments(struct codec *codec, struct carried_file *file)
 {
 	CARRY_LIST(codec, file->segments, file->segment_count, 3);
+	codec->in.failed |= file->segment_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < file->segment_count; i++) {
 		CARRY(codec, file->segments[i].dso_addr);
 		CARRY(codec, file->segments[i].size);
@@ -173,6 +174,7 @@ static void carry_unwind(struct codec *codec, struct carried_unwind *unwind)
 	CARRY(codec, unwind->machine);
 	CARRY(codec, unwind->entry);
 	CARRY_LIST(codec, unwind->loads, unwind->load_count, 4);
+	codec->in.failed |= unwind->load_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < unwind->load_count; i++) {
 		CARRY(codec, unwind->loads[i].offset);
 		CARRY(codec, unwind->loads[i].vaddr);
@@ -180,6 +182,7 @@ static void carry_unwind(struct codec *codec, struct carried_unwind *unwind)
 		CARRY(codec, unwind->loads[i].flags);
 	}
 	CARRY_LIST(codec, unwind->sections, unwind->section_count, 4);
+	codec->in.failed |= unwind->section_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < unwind->section_count; i++)
 		carry_section(codec, &unwind->sections[i], &room);
 	codec->unwind_room -= most - room;

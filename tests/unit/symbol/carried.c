@@ -150,6 +150,22 @@ static void many_large_sections(void **state)
 	}
 }
 
+/* Each address that is looked up goes through all segments. */
+static void many_segments(void **state)
+{
+	static struct carried_segment list[CARRIED_PARTS_MAX + 1];
+	for (size_t count = CARRIED_PARTS_MAX; count <= CARRIED_PARTS_MAX + 1; count++) {
+		struct carried_file file = {.name = "/bin/a", .segments = list, .segment_count = count};
+		struct carried carried = {.files = &file, .file_count = 1};
+		struct strbuf bytes = {0};
+		carried_encode(&carried, &bytes);
+		struct carried *read = carried_decode(bytes.data, bytes.len);
+		assert_int_equal(read != NULL, count == CARRIED_PARTS_MAX);
+		carried_destroy(read);
+		strbuf_deinit(&bytes);
+	}
+}
+
 /* Nobody writes an answer that says nothing: a list of them would take more memory than its bytes may. */
 static void empty_answers(void **state)
 {
@@ -196,6 +212,7 @@ int symbol_carried_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(files_of_one_name),	  cmocka_unit_test(damaged),
 		cmocka_unit_test(impossible_sections),	   cmocka_unit_test(many_large_sections), cmocka_unit_test(empty_answers),
+		cmocka_unit_test(many_segments),
 	};
 	return cmocka_run_group_tests_name("symbol/carried", tests, NULL, NULL);
 }

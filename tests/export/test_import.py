@@ -366,6 +366,15 @@ def test_a_value_that_stands_for_many_deep_stacks(perf, tmp_path):
     assert [row[3] for row in samples(perf, tmp_path, "perf.data")] == [4000000]
 
 
+def test_many_events(perf, tmp_path):
+    """Each profile may have one of its own: beyond a bound they are taken for the first, and it is told."""
+    profiles = [{"type": "sampled", "name": f"e{i}: x 1/2", "unit": "none", "samples": [[0]], "weights": [1]} for i in range(2000)]
+    done = import_bounded(perf, tmp_path, "speedscope", json.dumps({"shared": {"frames": [{"name": "f"}]}, "profiles": profiles}).encode())
+    assert done.returncode == 0 and "976 entries were not understood" in done.stderr
+    rows = samples(perf, tmp_path, "perf.data")
+    assert len(rows) == 2000 and len({row[0] for row in rows}) == 1024
+
+
 def test_many_samples_of_deep_stacks(perf, tmp_path):
     """Told before anything is written."""
     opened = [{"type": "O", "frame": 0, "at": i} for i in range(8000)]

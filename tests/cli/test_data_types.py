@@ -390,16 +390,49 @@ HOSTILE = {
 }
 
 
+def by_hand(folder, code, location, types):
+    """A program of one function, with these entries, and the addresses of its instructions."""
+    (folder / "main.s").write_text(f"\t.text\n\t.globl main\n\t.type main, @function\nmain:\n{code}\t.size main, .-main\n.set size, .-main\n" + ENTRIES % (location, types))
+    subprocess.run(["gcc", "-g0", "-o", "data", "main.s"], cwd=folder, check=True)
+    program = Program.__new__(Program)
+    program.arch, program.path = "x86_64", folder / "data"
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "data"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    program.names = {int(row.split(":")[0], 16): "main" for row in text.split("<main>:\n")[1].split("\n\n")[0].splitlines()}
+    return program
+
+
+# Eight bytes; and the same with an array behind them whose length nobody knows.
+PLAIN = """
+t_parameter: .uleb128 6; .long t_plain - begin
+t_plain: .uleb128 4; .string "plain"; .quad 8
+	.uleb128 5; .long t_parameter - begin; .byte 0
+	.byte 0
+"""
+OPEN = PLAIN.rstrip().removesuffix(".byte 0") + """.uleb128 5; .long t_array - begin; .byte 8
+	.byte 0
+t_array: .uleb128 7; .long t_parameter - begin
+"""
+
+
+@pytest.mark.parametrize("code, types, expected", [
+    ("mov %rdi, %rbx\njmp *%rax\nmov (%rbx), %rcx\nret\n", PLAIN, "struct plain +0 ()"),
+    ("mov %rdi, %rbx\ncmp $1, %rcx\nje 1f\nmov %rcx, %rbx\n1: jmp *%rax\nmov (%rbx), %rcx\nret\n", PLAIN, "(unknown) +0 (no field)"),
+    ("mov %rdi, %rbx\nadd $16, %rbx\nmov (%rbx), %rcx\nret\n", PLAIN, "struct plain +0 ()"),
+    ("mov %rdi, %rbx\nadd $16, %rbx\nmov (%rbx), %rcx\nret\n", OPEN, "(unknown) +0 (no field)"),
+])
+def test_followed(perf, tmp_path, code, types, expected):
+    """Registers through a computed jump, where all ways to it agree; from an element to another, but not behind a structure that is open."""
+    program = by_hand(tmp_path, code, ".byte 0x55", types)
+    found = types_of(perf, program, program.record(tmp_path / "perf.data", program.names))
+    assert found[sorted(program.names)[-2]][1] == expected
+
+
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_hostile(perf, tmp_path, name):
     """Debug information and code that nobody has but for this: bounded, whatever they say."""
     code, location, types = HOSTILE[name]
-    (tmp_path / "main.s").write_text(f"\t.text\n\t.globl main\n\t.type main, @function\nmain:\n{code}\t.size main, .-main\n.set size, .-main\n" + ENTRIES % (location, types))
-    subprocess.run(["gcc", "-g0", "-o", "data", "main.s"], cwd=tmp_path, check=True)
-    program = Program.__new__(Program)
-    program.arch, program.path = "x86_64", tmp_path / "data"
-    main = subprocess.run(["nm", "data"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split(" T main")[0].split()[-1]
-    program.names = {int(main, 16): "main"}
+    program = by_hand(tmp_path, code, location, types)
+    program.names = dict([min(program.names.items())])
     data = program.record(tmp_path / "perf.data", program.names)
     done = perf("report", "-i", data, "--stdio", "-s", "typeoff", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)))
     assert done.returncode == 0 and "%" in done.stdout, done.stderr

@@ -139,6 +139,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return error;
 	if (words != 2)
 		return error_new_kind(ERROR_USAGE, "give one file to import, or - for standard input");
+	if (options.comm && read != import_folded)
+		return error_new_kind(ERROR_USAGE, "--comm is for folded stacks; %s has names of threads of its own", argv[0]);
 	if (options.output && !strcmp(options.output, "-"))
 		return error_new_kind(ERROR_USAGE, "a recording with names of its own cannot be a stream: give a file with -o");
 	return import(read, argv[1], &options, (const char *const[]){"perf", "import", argv[0], argv[1], NULL});

@@ -17,7 +17,6 @@ struct type_field {
 struct type_layout {
 	struct arena arena;
 	const char *type, *dso;
-	uint64_t size;
 	VEC(struct type_field) fields;
 	struct annotation_event *events; /* `local`: of the type */
 	size_t event_count;

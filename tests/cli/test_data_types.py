@@ -5,6 +5,7 @@ depends on how the compiler arranges them; samples are made up, one at each inst
 import json
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -342,6 +343,103 @@ def test_damage(perf, optimised, tmp_path):
             assert done.returncode == 0 and "%" in done.stdout, (name, turn, done.stderr)
 
 
+# Entries of debug information by hand: a unit whose function `main` has a parameter in %rdi, and its types. A type is named "t_…".
+ENTRIES = """
+	.section .debug_abbrev,"",@progbits
+	.uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11,1,0x12,7,0,0
+	.uleb128 2; .uleb128 0x2e; .byte 1; .uleb128 3,8,0x11,1,0x12,7,0,0
+	.uleb128 3; .uleb128 5; .byte 0; .uleb128 2,0x18,0x49,0x13,0,0
+	.uleb128 4; .uleb128 0x13; .byte 1; .uleb128 3,8,0xb,7,0,0
+	.uleb128 5; .uleb128 0xd; .byte 0; .uleb128 0x49,0x13,0x38,0xb,0,0
+	.uleb128 6; .uleb128 0xf; .byte 0; .uleb128 0x49,0x13,0,0
+	.uleb128 7; .uleb128 1; .byte 0; .uleb128 0x49,0x13,0,0
+	.byte 0
+	.section .debug_info,"",@progbits
+begin:	.long end - . - 4
+	.value 4; .long 0; .byte 8
+	.uleb128 1; .quad main, size
+	.uleb128 2; .string "main"; .quad main, size
+	.uleb128 3; .uleb128 2f - 1f
+1:	%s
+2:	.long t_parameter - begin
+	.byte 0
+%s
+	.byte 0
+end:
+"""
+# 30 members at one place, each of the structure's own type.
+NESTED = """
+t_parameter: .uleb128 6; .long t_nested - begin
+t_nested: .uleb128 4; .string "nested"; .quad 8
+	.rept 30
+	.uleb128 5; .long t_nested - begin; .byte 0
+	.endr
+	.byte 0
+"""
+# As large as can be written, in an array.
+LARGEST = """
+t_parameter: .uleb128 6; .long t_array - begin
+t_array: .uleb128 7; .long t_largest - begin
+t_largest: .uleb128 4; .string "largest"; .quad -1
+	.byte 0
+"""
+HOSTILE = {
+    "members of a structure that are itself": ("mov (%rdi), %rax\n" * 20 + "ret\n", ".byte 0x55", NESTED),
+    "sizes and offsets at the end of numbers": ("mov (%rdi), %rax\nret\n", ".byte 0x75; .sleb128 -0x8000000000000000; .byte 0x9f", LARGEST),
+    "computed jumps": ("jmp *%rax\n" * 15000, ".byte 0x55", LARGEST),
+}
+
+
+def by_hand(folder, code, location, types):
+    """A program of one function, with these entries, and the addresses of its instructions."""
+    (folder / "main.s").write_text(f"\t.text\n\t.globl main\n\t.type main, @function\nmain:\n{code}\t.size main, .-main\n.set size, .-main\n" + ENTRIES % (location, types))
+    subprocess.run(["gcc", "-g0", "-o", "data", "main.s"], cwd=folder, check=True)
+    program = Program.__new__(Program)
+    program.arch, program.path = "x86_64", folder / "data"
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "data"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    program.names = {int(row.split(":")[0], 16): "main" for row in text.split("<main>:\n")[1].split("\n\n")[0].splitlines()}
+    return program
+
+
+# Eight bytes; and the same with an array behind them whose length nobody knows.
+PLAIN = """
+t_parameter: .uleb128 6; .long t_plain - begin
+t_plain: .uleb128 4; .string "plain"; .quad 8
+	.uleb128 5; .long t_parameter - begin; .byte 0
+	.byte 0
+"""
+OPEN = PLAIN.rstrip().removesuffix(".byte 0") + """.uleb128 5; .long t_array - begin; .byte 8
+	.byte 0
+t_array: .uleb128 7; .long t_parameter - begin
+"""
+
+
+@pytest.mark.parametrize("code, types, expected", [
+    ("mov %rdi, %rbx\njmp *%rax\nmov (%rbx), %rcx\nret\n", PLAIN, "struct plain +0 ()"),
+    ("mov %rdi, %rbx\ncmp $1, %rcx\nje 1f\nmov %rcx, %rbx\n1: jmp *%rax\nmov (%rbx), %rcx\nret\n", PLAIN, "(unknown) +0 (no field)"),
+    ("mov %rdi, %rbx\nadd $16, %rbx\nmov (%rbx), %rcx\nret\n", PLAIN, "struct plain +0 ()"),
+    ("mov %rdi, %rbx\nadd $16, %rbx\nmov (%rbx), %rcx\nret\n", OPEN, "(unknown) +0 (no field)"),
+])
+def test_followed(perf, tmp_path, code, types, expected):
+    """Registers through a computed jump, where all ways to it agree; from an element to another, but not behind a structure that is open."""
+    program = by_hand(tmp_path, code, ".byte 0x55", types)
+    found = types_of(perf, program, program.record(tmp_path / "perf.data", program.names))
+    assert found[sorted(program.names)[-2]][1] == expected
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_hostile(perf, tmp_path, name):
+    """Debug information and code that nobody has but for this: bounded, whatever they say."""
+    code, location, types = HOSTILE[name]
+    program = by_hand(tmp_path, code, location, types)
+    program.names = dict([min(program.names.items())])
+    data = program.record(tmp_path / "perf.data", program.names)
+    done = perf("report", "-i", data, "--stdio", "-s", "typeoff", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)))
+    assert done.returncode == 0 and "%" in done.stdout, done.stderr
+    done = perf("annotate", "-i", data, "--type-stat", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)))
+    assert done.returncode == 0 and "no_dbginfo" not in done.stdout and "no_cuinfo" not in done.stdout, done.stdout
+
+
 def of_functions(program, *names):
     return sorted(address for address in program.accesses if program.names[address] in names)
 
@@ -439,3 +537,15 @@ def test_without_debug_information(perf, optimised, tmp_path):
     failed = perf("annotate", "-i", data, "--data-type")
     assert failed.returncode == 255 and "--type-stat shows why" in failed.stderr
     assert "         5 : no_dbginfo\n" in perf("annotate", "-i", data, "--type-stat").stdout
+
+
+def test_self_contained(perf, optimised, tmp_path):
+    """A recording with its own names: types are those of the recorded program, where it is here, and not of another one in its place."""
+    here = Program.__new__(Program)
+    here.arch, here.names, here.path = "x86_64", optimised.names, tmp_path / "data"
+    shutil.copy(optimised.path, here.path)
+    done = perf("inject", "--self-contained", "-i", here.record(tmp_path / "made.data", optimised.accesses), "-o", "perf.data", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert types_of(perf, here, tmp_path / "perf.data") == types_of(perf, optimised, optimised.record(tmp_path / "other.data", optimised.accesses))
+    subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", here.path], check=True)
+    assert {name for name, _ in types_of(perf, here, tmp_path / "perf.data").values()} <= {"(unknown)", "(stack operation)", "(stack canary)"}

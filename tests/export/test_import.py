@@ -4,9 +4,11 @@ import csv
 import gzip
 import io
 import json
+import os
 import pathlib
 import random
 import re
+import resource
 import sys
 
 import pytest
@@ -260,6 +262,8 @@ def test_from_a_pipe_and_to_the_default(perf, tmp_path):
     (["pprof", "in"], 255, "in is not a pprof profile"),
     (["speedscope", "in"], 255, "in is not a speedscope file"),
     (["speedscope", "json"], 255, "json has no samples: nothing to import"),
+    (["pprof", "in", "--comm"], 129, "--comm is for folded stacks; pprof has names of threads of its own"),
+    (["speedscope", "json", "--comm"], 129, "--comm is for folded stacks"),
     (["pprof", "zeros"], 255, "zeros cannot be unpacked: it is damaged, or unpacks to more than 2 MB"),
 ])
 def test_refused(perf, tmp_path, words, status, sentence):
@@ -283,6 +287,102 @@ def test_deep_stacks_are_cut(perf, tmp_path):
     assert "1 stacks are cut" in run_import(perf, tmp_path, "folded", "in")
     done = perf("report", "--stdio", "-g", "none", "--no-children", cwd=tmp_path)
     assert done.returncode == 0 and "f19999" in done.stdout
+
+
+def test_deeply_inlined(perf, tmp_path):
+    """At an address a recording has 256 functions; what is further inside is a function of its own, and nothing loses its name."""
+    (tmp_path / "in").write_text("main;" + ";".join(f"f{i}_[i]" for i in range(600)) + " 7\n")
+    run_import(perf, tmp_path, "folded", "in")
+    [(_, _, stack, period)] = samples(perf, tmp_path, "perf.data")
+    assert stack == ("main", *(f"f{i}" for i in range(600))) and period == 7
+
+
+def test_names_of_mappings(perf, tmp_path):
+    """Those that nothing is left of, and one that is longer than a name in a record: functions keep their names."""
+    profile = Pprof([("cpu", "nanoseconds")])
+    for i, mapping in enumerate(["[", "//", "[]", "/" + "x" * 5000, "[heap]", "/bin/app"]):
+        profile.sample([(mapping, [(f"f{i}", "a.go", i)])], [10])
+    (tmp_path / "in").write_bytes(profile.finish())
+    run_import(perf, tmp_path, "pprof", "in")
+    assert {stack for _, _, stack, _ in samples(perf, tmp_path, "perf.data")} == {(f"f{i}",) for i in range(6)}
+    assert {row["dso"] for row in table(perf, tmp_path, "perf.data", "-s", "dso")} >= {"imported", "heap", "app"}
+
+
+def test_self_contained_again(perf, tmp_path):
+    """Names that nobody has but the recording are not replaced by what is here."""
+    (tmp_path / "in").write_text("main;a 3\n")
+    run_import(perf, tmp_path, "folded", "in")
+    done = perf("inject", "--self-contained", "-i", "perf.data", "-o", "again.data", cwd=tmp_path)
+    assert done.returncode == 0 and "names of its own already" in done.stderr
+    assert samples(perf, tmp_path, "again.data") == samples(perf, tmp_path, "perf.data") and "a" in samples(perf, tmp_path, "again.data")[0][2]
+
+
+def test_a_stream_loses_names(perf, tmp_path):
+    """And it is told."""
+    (tmp_path / "in").write_text("main;a 3\n")
+    run_import(perf, tmp_path, "folded", "in")
+    done = perf("inject", "-i", "perf.data", "-o", "-", cwd=tmp_path, text=False)
+    assert done.returncode == 0 and b"a stream has no place for the names" in done.stderr
+    assert not perf("inject", "-b", "-i", "perf.data", "-o", "file.data", cwd=tmp_path).stderr
+
+
+def import_bounded(perf, folder, kind, data):
+    """With little processor time, memory, and room for what is written."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
+        if "ASAN_OPTIONS" not in os.environ:
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    (folder / "in").write_bytes(data)
+    return perf("import", kind, "in", cwd=folder, preexec_fn=limit)
+
+
+def test_a_large_location_in_many_stacks(perf, tmp_path):
+    profile = Pprof([("cpu", "nanoseconds")])
+    profile.sample([("/bin/app", [("f", "a.go", 1)])] * 5000, [10])
+    number = next(iter(profile.locations.values()))
+    large = field(4, field(1, number) + field(9, 1) * (2 << 20))
+    done = import_bounded(perf, tmp_path, "pprof", large + profile.out + b"".join(field(6, text.encode()) for text in profile.strings))
+    assert done.returncode == 0, done.stderr
+
+
+def test_many_mappings_and_processes(perf, tmp_path):
+    """Each process has the mappings that its stacks go through."""
+    profile = Pprof([("cpu", "nanoseconds")])
+    for i in range(6000):
+        profile.sample([(f"m{i}", [(f"f{i}", "a.go", 1)])], [10], [("pid", i + 1)])
+    done = import_bounded(perf, tmp_path, "pprof", profile.finish())
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "perf.data").stat().st_size < 8 << 20
+    rows = samples(perf, tmp_path, "perf.data")
+    assert {stack for _, _, stack, _ in rows} == {(f"f{i}",) for i in range(6000)}
+
+
+def test_a_value_that_stands_for_many_deep_stacks(perf, tmp_path):
+    profile = Pprof([("samples", "count"), ("cpu", "nanoseconds")])
+    profile.sample([("/bin/app", [("f", "a.go", 1)])] * 7000, [4000000, 4000000])
+    done = import_bounded(perf, tmp_path, "pprof", profile.finish())
+    assert done.returncode == 0, done.stderr
+    assert [row[3] for row in samples(perf, tmp_path, "perf.data")] == [4000000]
+
+
+def test_many_events(perf, tmp_path):
+    """Each profile may have one of its own: beyond a bound they are taken for the first, and it is told."""
+    profiles = [{"type": "sampled", "name": f"e{i}: x 1/2", "unit": "none", "samples": [[0]], "weights": [1]} for i in range(2000)]
+    done = import_bounded(perf, tmp_path, "speedscope", json.dumps({"shared": {"frames": [{"name": "f"}]}, "profiles": profiles}).encode())
+    assert done.returncode == 0 and "976 entries were not understood" in done.stderr
+    rows = samples(perf, tmp_path, "perf.data")
+    assert len(rows) == 2000 and len({row[0] for row in rows}) == 1024
+
+
+def test_many_samples_of_deep_stacks(perf, tmp_path):
+    """Told before anything is written."""
+    opened = [{"type": "O", "frame": 0, "at": i} for i in range(8000)]
+    changed = [{"type": "OC"[i % 2], "frame": 0, "at": 8000 + i} for i in range(150000)]
+    profile = {"type": "evented", "name": "x", "unit": "none", "startValue": 0, "endValue": 200000, "events": opened + changed}
+    done = import_bounded(perf, tmp_path, "speedscope", json.dumps({"shared": {"frames": [{"name": "f"}]}, "profiles": [profile]}).encode())
+    assert done.returncode == 255 and "GB in a recording, and 8 GB is the most" in done.stderr, done.stderr
+    assert not (tmp_path / "perf.data").exists()
 
 
 @pytest.mark.sanitize

@@ -198,7 +198,6 @@ struct type_layout *data_profile_layout(const struct data_profile *profile, cons
 	struct type_layout *layout = type_layout_create();
 	layout->type = type->type->name;
 	layout->dso = type->dso->name;
-	layout->size = type->type->size;
 	layout->event_count = event_count;
 	add_fields(layout, type->type);
 	layout->events = arena_zalloc(&layout->arena, event_count * sizeof(*layout->events));

@@ -75,8 +75,9 @@ struct carry {
 	VEC(struct carry_function) functions;
 	struct map64 source_index; /* interned path → index + 1 */
 	VEC(struct carry_source) sources;
-	bool unwinds; /* samples have copies of stacks, or registers of leaf functions */
-	size_t room;  /* bytes left for code, lines and source text */
+	bool unwinds;	      /* samples have copies of stacks, or registers of leaf functions */
+	size_t room;	      /* bytes left for code, lines and source text */
+	uint64_t unwind_size; /* of all files' sections */
 };
 
 /* The functions at an address as an answer of the file, counted from 1; 0 = none. */

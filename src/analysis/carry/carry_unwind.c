@@ -143,6 +143,9 @@ void carry_unwind(struct carry *carry, const struct carry_file *file, const uint
 		if (tables->sections[i].count)
 			add_frames(carry, tables, &tables->sections[i], addresses, count, ret);
 	add_stubs(carry, elf, ret);
-	if (size_of(ret) > CARRIED_UNWIND_MAX || !ret->section_count)
+	uint64_t size = size_of(ret);
+	if (size > CARRIED_UNWIND_MAX || size > CARRIED_UNWIND_ALL - carry->unwind_size || !ret->section_count)
 		*ret = (struct carried_unwind){0};
+	else
+		carry->unwind_size += size;
 }

@@ -31,7 +31,8 @@ enum location_field { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCAT
 enum line_field { LINE_FUNCTION = 1, LINE_NUMBER };
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
-enum { NOT_A_VALUE = UINT32_MAX, STEP_NS = 1000, EXPANDED_MAX = 1 << 22, TYPES_MAX = 64 };
+/* WORDS_MAX: what the stacks of values that stand for several samples may take in the recording, eight bytes each. */
+enum { NOT_A_VALUE = UINT32_MAX, STEP_NS = 1000, SAMPLE_WORDS = 10, WORDS_MAX = 1 << 26, TYPES_MAX = 64 };
 
 struct pprof_function {
 	uint64_t name, file; /* numbers of strings */
@@ -39,6 +40,7 @@ struct pprof_function {
 struct pprof_location {
 	uint64_t mapping, address;
 	struct cursor message; /* its lines are in it */
+	size_t first, count;   /* its functions in `frames`, innermost first; count 0: not read yet */
 };
 struct value_type {
 	uint64_t type, unit;
@@ -51,10 +53,11 @@ struct reading {
 	VEC(const char *) strings; /* interned */
 	VEC(struct pprof_function) functions;
 	VEC(struct pprof_location) locations;
+	VEC(uint32_t) frames; /* of all locations: numbers of imported ones */
 	VEC(struct value_type) types;
 	struct map64 function_index, location_index, mapping_files; /* by id: number + 1; the mapping's string + 1 */
 	uint32_t counts;					    /* which value is a number of samples, or NOT_A_VALUE */
-	uint64_t expanded;					    /* samples that values stand for */
+	uint64_t words;						    /* of stacks that are written more than once */
 };
 
 typedef VEC(uint64_t) number_list;
@@ -247,41 +250,45 @@ static struct imported_frame read_line(const struct reading *reading, struct cur
 		.function = function ? string_at(reading, function->name) : "", .file = *source ? source : NULL, .line = (uint32_t)line};
 }
 
-/* Innermost first, at least one: an address that has no name is called by itself. */
-static size_t read_lines(const struct reading *reading, const struct pprof_location *location, struct imported_frame *ret)
+/* Innermost first, at least one: an address that has no name is called by itself. Read once, however many stacks it is in. */
+static void read_lines(struct reading *reading, struct pprof_location *location)
 {
+	struct imported *imported = reading->imported;
+	const uint64_t *file = location->mapping ? map64_find(&reading->mapping_files, location->mapping) : NULL;
+	const char *mapping = file ? string_at(reading, *file - 1) : "";
+	struct imported_frame frames[LINES_MAX];
 	char text[32];
 	size_t count = 0;
 	struct cursor message = location->message;
 	for (struct field field; count < LINES_MAX && next_field(&message, &field);) {
 		if (field.number != LOCATION_LINE)
 			continue;
-		ret[count] = read_line(reading, field.message);
-		count += *ret[count].function != '\0';
+		frames[count] = read_line(reading, field.message);
+		count += *frames[count].function != '\0';
 	}
-	if (count)
-		return count;
-	snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
-	ret[0] = (struct imported_frame){.function = intern_string(&reading->imported->texts, text)};
-	return 1;
-}
-
-/* Puts the functions at a location on top of its callers. */
-static uint32_t add_location(struct reading *reading, uint64_t id, uint32_t stack)
-{
-	static const struct pprof_location none = {0};
-	const uint64_t *number = map64_find(&reading->location_index, id);
-	const struct pprof_location *location = number ? &reading->locations.data[*number - 1] : &none;
-	const uint64_t *file = location->mapping ? map64_find(&reading->mapping_files, location->mapping) : NULL;
-	const char *mapping = file ? string_at(reading, *file - 1) : "";
-	struct imported_frame frames[LINES_MAX];
-	size_t count = read_lines(reading, location, frames);
-	for (size_t i = count; i-- > 0;) {
+	if (!count) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
+		frames[count++] = (struct imported_frame){.function = intern_string(&imported->texts, text)};
+	}
+	location->first = reading->frames.len;
+	location->count = count;
+	for (size_t i = 0; i < count; i++) {
 		frames[i].mapping = *mapping ? mapping : NULL;
 		frames[i].kernel = !strncmp(mapping, "[kernel", strlen("[kernel"));
 		frames[i].inlined = i + 1 < count;
-		stack = imported_stack(reading->imported, stack, imported_frame(reading->imported, &frames[i]));
+		vec_push(&reading->frames, imported_frame(imported, &frames[i]));
 	}
+}
+
+/* Puts the functions at a location on top of its callers; number 0 is that of all that aren't in the table. */
+static uint32_t add_location(struct reading *reading, uint64_t id, uint32_t stack)
+{
+	const uint64_t *number = map64_find(&reading->location_index, id);
+	struct pprof_location *location = &reading->locations.data[number ? *number - 1 : 0];
+	if (!location->count)
+		read_lines(reading, location);
+	for (size_t i = location->count; i-- > 0;)
+		stack = imported_stack(reading->imported, stack, reading->frames.data[location->first + i]);
 	return stack;
 }
 
@@ -311,7 +318,17 @@ static void read_label(const struct reading *reading, struct cursor message, str
 		labels->comm = text;
 }
 
-static void add_values(struct reading *reading, const number_list *values, uint32_t stack, uint32_t thread)
+/* Whether a value is written as so many samples. `depth`: locations of its stack. */
+static bool expands(struct reading *reading, uint64_t count, uint64_t value, size_t depth)
+{
+	uint64_t room = (WORDS_MAX - reading->words) / (depth + SAMPLE_WORDS);
+	if (count < 2 || count > value || count > room)
+		return false;
+	reading->words += count * (depth + SAMPLE_WORDS);
+	return true;
+}
+
+static void add_values(struct reading *reading, const number_list *values, size_t depth, uint32_t stack, uint32_t thread)
 {
 	struct imported *imported = reading->imported;
 	uint64_t count = reading->counts < values->len ? values->data[reading->counts] : 1;
@@ -324,12 +341,11 @@ static void add_values(struct reading *reading, const number_list *values, uint3
 			imported->left_out++;
 			continue;
 		}
-		bool expands = count > 1 && count <= value && count < EXPANDED_MAX && reading->expanded + count <= EXPANDED_MAX;
-		reading->expanded += expands ? count : 1;
+		uint32_t times = expands(reading, count, value, depth) ? (uint32_t)count : 1;
 		vec_push(&imported->samples, (struct imported_sample){.event = type->event,
 								      .stack = stack,
 								      .thread = thread,
-								      .count = expands ? (uint32_t)count : 1,
+								      .count = times,
 								      .period = value * type->scale,
 								      .time = (imported->samples.len + 1) * STEP_NS});
 	}
@@ -351,7 +367,7 @@ static void read_sample(struct reading *reading, struct cursor message)
 		stack = add_location(reading, path.data[i], stack);
 	uint32_t tid = labels.has_tid ? (uint32_t)labels.tid : labels.has_pid ? (uint32_t)labels.pid : 1;
 	uint32_t pid = labels.has_pid ? (uint32_t)labels.pid : tid;
-	add_values(reading, &values, stack,
+	add_values(reading, &values, path.len, stack,
 		   imported_thread(reading->imported, pid, tid, labels.comm && *labels.comm ? labels.comm : "pprof"));
 	vec_deinit(&path);
 	vec_deinit(&values);
@@ -362,6 +378,7 @@ struct error *import_pprof(const char *data, size_t size, const struct import_op
 	struct reading reading = {.imported = ret};
 	struct cursor profile = cursor_init(data, size, false);
 	struct error *error = NULL;
+	vec_push(&reading.locations, (struct pprof_location){0});
 	if (!read_tables(&reading, profile) || !reading.types.len || !reading.strings.len)
 		error = error_new("%s is not a pprof profile (profile.proto, mostly compressed: .pb.gz), or it is damaged", options->name);
 	if (!error)
@@ -372,6 +389,7 @@ struct error *import_pprof(const char *data, size_t size, const struct import_op
 	vec_deinit(&reading.strings);
 	vec_deinit(&reading.functions);
 	vec_deinit(&reading.locations);
+	vec_deinit(&reading.frames);
 	vec_deinit(&reading.types);
 	map64_deinit(&reading.function_index);
 	map64_deinit(&reading.location_index);

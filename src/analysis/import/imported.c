@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More than any tool has. */
+enum { EVENTS_MAX = 1024 };
+
 void imported_deinit(struct imported *imported)
 {
 	intern_deinit(&imported->texts);
@@ -25,6 +28,10 @@ uint32_t imported_event(struct imported *imported, const char *name, bool nanose
 	for (uint32_t i = 0; i < imported->events.len; i++)
 		if (imported->events.data[i].name == name)
 			return i;
+	if (imported->events.len == EVENTS_MAX) {
+		imported->left_out++;
+		return 0;
+	}
 	vec_push(&imported->events, (struct imported_event){name, nanoseconds});
 	return (uint32_t)imported->events.len - 1;
 }
@@ -52,12 +59,16 @@ uint32_t imported_frame(struct imported *imported, const struct imported_frame *
 
 uint32_t imported_stack(struct imported *imported, uint32_t parent, uint32_t frame)
 {
-	uint64_t *number = map64_insert(&imported->stack_index, (uint64_t)parent << 32 | frame, NULL);
-	if (!*number) {
-		vec_push(&imported->stacks, (struct imported_stack){frame, parent});
-		*number = imported->stacks.len;
+	const uint64_t key = (uint64_t)parent << 32 | frame, *number = map64_find(&imported->stack_index, key);
+	if (number)
+		return (uint32_t)*number - 1;
+	if (imported->stacks.len == IMPORTED_STACKS_MAX) {
+		imported->left_out++;
+		return parent;
 	}
-	return (uint32_t)*number - 1;
+	vec_push(&imported->stacks, (struct imported_stack){frame, parent});
+	*map64_insert(&imported->stack_index, key, NULL) = imported->stacks.len;
+	return (uint32_t)imported->stacks.len - 1;
 }
 
 uint32_t imported_thread(struct imported *imported, uint32_t pid, uint32_t tid, const char *comm)

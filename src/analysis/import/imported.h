@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IMPORTED_NO_STACK = UINT32_MAX };
+enum { IMPORTED_NO_STACK = UINT32_MAX, IMPORTED_STACKS_MAX = 1 << 24 };
 
 /* A function in a stack; all strings are interned, `function` is never NULL. */
 struct imported_frame {
@@ -61,7 +61,8 @@ struct imported {
 };
 
 void imported_deinit(struct imported *imported);
-/* Numbers of what may be there already. */
+/* Numbers of what may be there already. Few bytes can say many stacks: behind the IMPORTED_STACKS_MAX-th a stack is that of its parent, and
+ * counted as left out. */
 uint32_t imported_event(struct imported *imported, const char *name, bool nanoseconds);
 uint32_t imported_frame(struct imported *imported, const struct imported_frame *frame);
 uint32_t imported_stack(struct imported *imported, uint32_t parent, uint32_t frame);

@@ -16,6 +16,7 @@
 #include "symbol/resolve.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #define KERNEL_NAME "[kernel.kallsyms]"
 #define USER_START UINT64_C(0x100000000)
 #define KERNEL_START UINT64_C(0xffffffff81000000)
-enum { FIRST_OFFSET = 0x1000, PAGE = 0x1000, ALIGNMENT = 16, NO_PLACE = UINT32_MAX, DEEPEST = 8000 };
+enum { FIRST_OFFSET = 0x1000, PAGE = 0x1000, ALIGNMENT = 16, NO_PLACE = UINT32_MAX, DEEPEST = 8000, NAME_MAX_SIZE = 4000, SIZE_MAX_GB = 8 };
 
 struct symbol_made {
 	const char *name;
@@ -37,13 +38,15 @@ struct place_made {
 	uint32_t symbol, number; /* in the symbol */
 	uint32_t frame;
 	uint32_t around; /* the place without this frame, if it is inlined; else NO_PLACE */
+	uint32_t depth;	 /* how many frames are around it */
 };
 
 struct mapping_made {
 	const char *name;
 	bool kernel;
 	uint64_t size;
-	uint64_t start; /* in memory, of everybody */
+	uint64_t start;		/* in memory, of everybody */
+	size_t symbols, places; /* so many are in it */
 };
 
 struct writing {
@@ -65,12 +68,17 @@ struct writing {
 /* A name that no reader takes for something else than a file. */
 static const char *file_name(struct imported *imported, const char *name)
 {
-	if (!name || !*name)
-		return intern_string(&imported->texts, "imported");
+	if (!name)
+		name = "";
 	size_t marks = strspn(name, "[/");
 	bool special = name[0] == '[' || !strncmp(name, "//", 2) || !strncmp(name, "/SYSV", 5) || !strncmp(name, "/dev/zero", 9) ||
 		       !strncmp(name, "/anon_hugepage", 14);
-	return special ? intern_bytes(&imported->texts, name + marks, strcspn(name + marks, "]")) : name;
+	if (special)
+		name += marks;
+	size_t length = special ? strcspn(name, "]") : strlen(name);
+	if (!length)
+		return intern_string(&imported->texts, "imported");
+	return intern_bytes(&imported->texts, name, length < NAME_MAX_SIZE ? length : NAME_MAX_SIZE);
 }
 
 static uint32_t mapping_of(struct writing *writing, const struct imported_frame *frame)
@@ -108,20 +116,29 @@ static uint32_t place_of(struct writing *writing, uint32_t frame, uint32_t aroun
 		return (uint32_t)*number - 1;
 	uint32_t symbol =
 		around == NO_PLACE ? symbol_of(writing, &writing->imported->frames.data[frame]) : writing->places.data[around].symbol;
-	vec_push(&writing->places, (struct place_made){symbol, writing->symbols.data[symbol].places++, frame, around});
+	uint32_t depth = around == NO_PLACE ? 0 : writing->places.data[around].depth + 1;
+	vec_push(&writing->places, (struct place_made){symbol, writing->symbols.data[symbol].places++, frame, around, depth});
 	return (uint32_t)(*number = writing->places.len) - 1;
 }
 
-/* Callers come before what they call. Readers show no inlined functions of the kernel: there each is a function of its own. */
+/* Readers show no inlined functions of the kernel, and of others only so many at an address: beyond that each is a function of its own. */
+static uint32_t place_around(const struct writing *writing, const struct imported_frame *frame, uint32_t caller)
+{
+	if (!frame->inlined || frame->kernel || caller == IMPORTED_NO_STACK)
+		return NO_PLACE;
+	uint32_t place = writing->stack_places[caller];
+	return writing->places.data[place].depth + 1 < CARRIED_FUNCTIONS_MAX ? place : NO_PLACE;
+}
+
+/* Callers come before what they call. */
 static void make_places(struct writing *writing)
 {
 	const struct imported *imported = writing->imported;
 	writing->stack_places = mem_alloc_array(imported->stacks.len + 1, sizeof(*writing->stack_places));
 	for (size_t i = 0; i < imported->stacks.len; i++) {
 		const struct imported_stack *stack = &imported->stacks.data[i];
-		const struct imported_frame *frame = &imported->frames.data[stack->frame];
-		bool inlined = frame->inlined && !frame->kernel && stack->parent != IMPORTED_NO_STACK;
-		writing->stack_places[i] = place_of(writing, stack->frame, inlined ? writing->stack_places[stack->parent] : NO_PLACE);
+		uint32_t around = place_around(writing, &imported->frames.data[stack->frame], stack->parent);
+		writing->stack_places[i] = place_of(writing, stack->frame, around);
 	}
 }
 
@@ -144,6 +161,8 @@ static void lay_out(struct writing *writing)
 		struct mapping_made *mapping = &writing->mappings.data[symbol->mapping];
 		symbol->start = mapping->size + (mapping->kernel ? KERNEL_START : 0);
 		mapping->size += symbol_size(symbol);
+		mapping->symbols++;
+		mapping->places += symbol->places;
 	}
 	for (size_t i = 0; i < writing->mappings.len; i++) {
 		struct mapping_made *mapping = &writing->mappings.data[i];
@@ -173,9 +192,7 @@ static bool make_answer(struct writing *writing, const struct place_made *place,
 {
 	const struct imported *imported = writing->imported;
 	const struct imported_frame *frame = &imported->frames.data[place->frame];
-	size_t count = 1;
-	for (const struct place_made *at = place; at->around != NO_PLACE; at = &writing->places.data[at->around])
-		count++;
+	const size_t count = place->depth + (size_t)1;
 	if (count == 1 && !frame->file)
 		return false;
 	*ret = (struct carried_answer){arena_zalloc(&writing->arena, count * sizeof(*ret->functions)), count};
@@ -194,34 +211,45 @@ static int by_vaddr(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-static void add_symbols(struct writing *writing, uint32_t mapping, struct carried_file *file)
+static void add_file(struct writing *writing, const struct mapping_made *mapping, struct carried_file *ret)
 {
-	file->symbols = arena_alloc(&writing->arena, writing->symbols.len * sizeof(*file->symbols));
-	for (size_t i = 0; i < writing->symbols.len; i++) {
-		const struct symbol_made *symbol = &writing->symbols.data[i];
-		if (symbol->mapping == mapping)
-			file->symbols[file->symbol_count++] = (struct carried_symbol){
-				symbol->start, symbol_size(symbol), symbol->name, STB_GLOBAL, STT_FUNC, false, false};
-	}
-	file->of_count = file->symbol_count;
+	*ret = (struct carried_file){
+		.name = mapping->name,
+		.kind = mapping->kernel ? DSO_KERNEL : DSO_FILE,
+		.source = SYMBOLS_FULL,
+		.has_functions = true,
+		.of_count = mapping->symbols,
+		.symbols = arena_alloc(&writing->arena, mapping->symbols * sizeof(*ret->symbols)),
+		.answers = arena_alloc(&writing->arena, mapping->places * sizeof(*ret->answers)),
+		.places = arena_alloc(&writing->arena, mapping->places * sizeof(*ret->places)),
+	};
 }
 
-static void add_answers(struct writing *writing, uint32_t mapping, struct carried_file *file)
+static void add_place(struct writing *writing, const struct place_made *place, struct carried_file *file)
 {
-	size_t most = writing->places.len;
-	file->answers = arena_alloc(&writing->arena, most * sizeof(*file->answers));
-	file->places = arena_alloc(&writing->arena, 2 * most * sizeof(*file->places));
-	for (size_t i = 0; i < most; i++) {
-		const struct place_made *place = &writing->places.data[i];
-		uint64_t offset = place_offset(writing, place);
-		if (writing->symbols.data[place->symbol].mapping != mapping)
-			continue;
-		bool known = make_answer(writing, place, &file->answers[file->answer_count]);
-		file->answer_count += known;
-		file->places[file->place_count++] = (struct carried_place){offset - 1, known ? (uint32_t)file->answer_count : 0};
+	bool known = make_answer(writing, place, &file->answers[file->answer_count]);
+	file->answer_count += known;
+	file->places[file->place_count++] =
+		(struct carried_place){place_offset(writing, place) - 1, known ? (uint32_t)file->answer_count : 0};
+}
+
+/* Once through all of them, however many files they are in. */
+static void add_files(struct writing *writing, struct carried_file *files)
+{
+	for (size_t i = 0; i < writing->mappings.len; i++)
+		add_file(writing, &writing->mappings.data[i], &files[i]);
+	for (size_t i = 0; i < writing->symbols.len; i++) {
+		const struct symbol_made *symbol = &writing->symbols.data[i];
+		struct carried_file *file = &files[symbol->mapping];
+		file->symbols[file->symbol_count++] =
+			(struct carried_symbol){symbol->start, symbol_size(symbol), symbol->name, STB_GLOBAL, STT_FUNC, false, false};
 	}
-	if (file->place_count)
-		qsort(file->places, file->place_count, sizeof(*file->places), by_vaddr);
+	for (size_t i = 0; i < writing->places.len; i++) {
+		const struct place_made *place = &writing->places.data[i];
+		add_place(writing, place, &files[writing->symbols.data[place->symbol].mapping]);
+	}
+	for (size_t i = 0; i < writing->mappings.len; i++)
+		qsort(files[i].places, files[i].place_count, sizeof(*files[i].places), by_vaddr);
 }
 
 static struct error *add_names(struct writing *writing)
@@ -229,15 +257,7 @@ static struct error *add_names(struct writing *writing)
 	struct carried carried = {.file_count = writing->mappings.len};
 	struct strbuf table = {0};
 	carried.files = arena_zalloc(&writing->arena, carried.file_count * sizeof(*carried.files));
-	for (uint32_t i = 0; i < writing->mappings.len; i++) {
-		const struct mapping_made *mapping = &writing->mappings.data[i];
-		carried.files[i] = (struct carried_file){.name = mapping->name,
-							 .kind = mapping->kernel ? DSO_KERNEL : DSO_FILE,
-							 .source = SYMBOLS_FULL,
-							 .has_functions = true};
-		add_symbols(writing, i, &carried.files[i]);
-		add_answers(writing, i, &carried.files[i]);
-	}
+	add_files(writing, carried.files);
 	carried_encode(&carried, &table);
 	size_t size = table.len;
 	writing->features.carried = arena_copy(&writing->features.arena, strbuf_str(&table), size);
@@ -270,14 +290,6 @@ static struct error *put_record(struct writing *writing)
 	return writer_append(writing->writer, &piece, 1);
 }
 
-enum { NAME_MAX_SIZE = 4000 };
-
-static void add_text(struct strbuf *out, const char *text)
-{
-	strbuf_add(out, text, strnlen(text, NAME_MAX_SIZE));
-	strbuf_add_char(out, '\0');
-}
-
 static struct error *put_map(struct writing *writing, const struct mapping_made *mapping, uint32_t pid)
 {
 	const struct record_mmap record = {
@@ -290,7 +302,8 @@ static struct error *put_map(struct writing *writing, const struct mapping_made 
 	};
 	strbuf_clear(&writing->record);
 	strbuf_add(&writing->record, &record, offsetof(struct record_mmap, name));
-	add_text(&writing->record, mapping->kernel ? KERNEL_NAME "_text" : mapping->name);
+	strbuf_add_str(&writing->record, mapping->kernel ? KERNEL_NAME "_text" : mapping->name);
+	strbuf_add_char(&writing->record, '\0');
 	end_record(writing, record.pid, record.tid);
 	return put_record(writing);
 }
@@ -307,25 +320,43 @@ static struct error *put_comm(struct writing *writing, const struct imported_thr
 	return put_record(writing);
 }
 
-/* Each process has all maps: which it has used isn't worth knowing. */
+static bool is_seen(struct map64 *seen, uint64_t key)
+{
+	bool fresh;
+	map64_insert(seen, key, &fresh);
+	return !fresh;
+}
+
+/* The maps that a stack goes through, for a process. Callers of a stack that the process has had before were looked at then. */
+static struct error *put_stack_maps(struct writing *writing, uint32_t stack, uint32_t pid, struct map64 *stacks, struct map64 *maps)
+{
+	struct error *error = NULL;
+	for (; stack != IMPORTED_NO_STACK && !error && !is_seen(stacks, (uint64_t)pid << 32 | stack);
+	     stack = writing->imported->stacks.data[stack].parent) {
+		uint32_t number = writing->symbols.data[writing->places.data[writing->stack_places[stack]].symbol].mapping;
+		const struct mapping_made *mapping = &writing->mappings.data[number];
+		if (!mapping->kernel && !is_seen(maps, (uint64_t)pid << 32 | number))
+			error = put_map(writing, mapping, pid);
+	}
+	return error;
+}
+
 static struct error *put_threads(struct writing *writing)
 {
 	const struct imported *imported = writing->imported;
 	struct error *error = NULL;
-	struct map64 seen = {0};
+	struct map64 stacks = {0}, maps = {0};
 	for (size_t i = 0; i < writing->mappings.len && !error; i++)
 		if (writing->mappings.data[i].kernel)
 			error = put_map(writing, &writing->mappings.data[i], 0);
-	for (size_t i = 0; i < imported->threads.len && !error; i++) {
-		const struct imported_thread *thread = &imported->threads.data[i];
-		bool fresh;
-		error = put_comm(writing, thread);
-		map64_insert(&seen, thread->pid, &fresh);
-		for (size_t k = 0; k < writing->mappings.len && fresh && !error; k++)
-			if (!writing->mappings.data[k].kernel)
-				error = put_map(writing, &writing->mappings.data[k], thread->pid);
+	for (size_t i = 0; i < imported->threads.len && !error; i++)
+		error = put_comm(writing, &imported->threads.data[i]);
+	for (size_t i = 0; i < imported->samples.len && !error; i++) {
+		const struct imported_sample *sample = &imported->samples.data[i];
+		error = put_stack_maps(writing, sample->stack, imported->threads.data[sample->thread].pid, &stacks, &maps);
 	}
-	map64_deinit(&seen);
+	map64_deinit(&stacks);
+	map64_deinit(&maps);
 	return error;
 }
 
@@ -383,6 +414,35 @@ static struct error *put_sample(struct writing *writing, const struct imported_s
 	uint64_t count = add_chain(writing, sample->stack, ret_cut);
 	memcpy(writing->record.data + at, &count, sizeof(count));
 	return put_record(writing);
+}
+
+/* Few bytes can say many samples of deep stacks, each of which a recording has in full: how many bytes they take. */
+static uint64_t samples_size(const struct imported *imported)
+{
+	enum { SAMPLE_SIZE = 80 };
+	uint32_t *depths = mem_alloc_array(imported->stacks.len + 1, sizeof(*depths));
+	uint64_t size = 0;
+	for (size_t i = 0; i < imported->stacks.len; i++) {
+		uint32_t parent = imported->stacks.data[i].parent;
+		uint32_t depth = parent == IMPORTED_NO_STACK ? 1 : depths[parent] + 1;
+		depths[i] = depth < DEEPEST ? depth : DEEPEST;
+	}
+	for (size_t i = 0; i < imported->samples.len; i++) {
+		const struct imported_sample *sample = &imported->samples.data[i];
+		uint64_t depth = sample->stack == IMPORTED_NO_STACK ? 0 : depths[sample->stack];
+		size += sample->count * (SAMPLE_SIZE + depth * sizeof(uint64_t));
+	}
+	free(depths);
+	return size;
+}
+
+static struct error *check_size(const struct imported *imported)
+{
+	const uint64_t size = samples_size(imported), most = (uint64_t)SIZE_MAX_GB << 30;
+	return size <= most ? NULL
+			    : error_new("the stacks of its samples would take up to %" PRIu64 " GB in a recording, and %d GB is the most: "
+					"import fewer profiles, or a shorter time",
+					size >> 30, SIZE_MAX_GB);
 }
 
 static struct error *put_samples(struct writing *writing, uint64_t *ret_cut)
@@ -452,7 +512,8 @@ struct error *imported_write(struct imported *imported, const char *path, const 
 	lay_out(&writing);
 	describe_events(&writing);
 	describe_machine(&writing, words);
-	struct error *error = add_names(&writing);
+	struct error *error = check_size(imported);
+	error = error ? error : add_names(&writing);
 	error = error ? error : write_recording(&writing, path, ret_cut);
 	vec_deinit(&writing.mappings);
 	vec_deinit(&writing.symbols);

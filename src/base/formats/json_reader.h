@@ -8,7 +8,8 @@
  *			else
  *				json_skip(&json);
  *
- * Bytes may be hostile: what is no JSON sets `failed`; from then on nothing is found. */
+ * Bytes may be hostile: what cannot be read sets `failed`; from then on nothing is found. Of what is skipped only the end is looked for:
+ * that brackets are of one kind, or words are known, isn't checked. */
 #pragma once
 
 #include "base/strbuf.h"

@@ -4,6 +4,7 @@
  * it did. Compression and directories end here. Hardware trace goes through with files; unpacking and pipes leave it out. */
 #include "cmd/inject/inject.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/record/self_contained.h"
 
@@ -114,6 +115,21 @@ static void join_build_ids(struct inject *inject)
 	}
 }
 
+/* Names that the recording has already stay: here may be nothing of what they are from. Samples that are made of traces are hit anew. */
+static struct error *gather_names(struct inject *inject)
+{
+	const bool has = inject->session->reader->features.carried != NULL;
+	if (has && writer_is_pipe(inject->writer))
+		log_warning("a stream has no place for the names that the recording has of its own: write a file with -o");
+	if (!inject->options->self_contained)
+		return NULL;
+	if (has && !inject->options->itrace.asked) {
+		log_warning("--self-contained: the recording has names of its own already, which stay as they are");
+		return NULL;
+	}
+	return error_wrap(self_contained_gather(writer_path(inject->writer), true, &inject->features), "--self-contained");
+}
+
 struct error *inject_output_finish(struct inject *inject)
 {
 	const struct session *session = inject->session;
@@ -129,8 +145,7 @@ struct error *inject_output_finish(struct inject *inject)
 		features_set(features, FEATURE_SAMPLE_TIME);
 	}
 	struct error *error = writer_finish_data(inject->writer);
-	if (!error && inject->options->self_contained)
-		error = error_wrap(self_contained_gather(writer_path(inject->writer), true, features), "--self-contained");
+	error = error ? error : gather_names(inject);
 	return error ? error : writer_finish(inject->writer, features);
 }
 

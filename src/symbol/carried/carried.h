@@ -31,7 +31,8 @@ struct carried_function {
 	uint32_t line;
 };
 
-/* Those of one address, innermost first. */
+/* Those of one address, innermost first: at least one, at most CARRIED_FUNCTIONS_MAX. */
+enum { CARRIED_FUNCTIONS_MAX = 256 };
 struct carried_answer {
 	struct carried_function *functions;
 	size_t count;
@@ -43,6 +44,8 @@ struct carried_place {
 	uint32_t answer;
 };
 
+/* Segments and sections of a file are gone through one by one: there are at most CARRIED_PARTS_MAX of each, as ELF has it. */
+enum { CARRIED_PARTS_MAX = UINT16_MAX };
 struct carried_segment {
 	uint64_t dso_addr, size, vaddr;
 };
@@ -87,9 +90,9 @@ struct carried_load {
 	uint32_t flags; /* PF_* */
 };
 
-/* What unwinding through the file needs, as of struct elf_file; without sections there is nothing. All sections together have at most
- * CARRIED_UNWIND_MAX bytes. */
-enum { CARRIED_UNWIND_MAX = 64 << 20 };
+/* What unwinding through the file needs, as of struct elf_file; without sections there is nothing. The sections of a file together have at
+ * most CARRIED_UNWIND_MAX bytes, those of all files CARRIED_UNWIND_ALL. */
+enum { CARRIED_UNWIND_MAX = 64 << 20, CARRIED_UNWIND_ALL = 256 << 20 };
 struct carried_unwind {
 	bool is_64bit, big_endian;
 	uint16_t machine;

@@ -9,6 +9,7 @@
  * and what one entry says about others (numbers of texts, answers) is checked where it is read. */
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
+#include "base/formats/protobuf.h"
 #include "base/mem.h"
 #include "symbol/carried/carried_internal.h"
 #include "symbol/resolve.h"
@@ -17,32 +18,25 @@
 #include <string.h>
 
 static const char MAGIC[] = "carried";
-enum { VERSION = 1, FUNCTIONS_MAX = 256 };
+enum { VERSION = 1 };
 
 /* Reads when `out` is NULL. */
 struct codec {
 	struct cursor in;
 	struct strbuf *out;
 	struct arena *arena;
+	uint64_t unwind_room; /* bytes that further sections may have */
 	VEC(const char *) texts;
 	struct map64 text_index; /* writing: hash → number */
 };
 
 /* ---- numbers and texts ---- */
 
-static void put(struct strbuf *out, uint64_t value)
-{
-	do {
-		strbuf_add_char(out, (char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0)));
-		value >>= 7;
-	} while (value);
-}
-
 static uint64_t carry(struct codec *codec, uint64_t value)
 {
 	if (!codec->out)
 		return leb128_unsigned(&codec->in);
-	put(codec->out, value);
+	protobuf_varint(codec->out, value);
 	return value;
 }
 
@@ -147,6 +141,7 @@ static void carry_symbols(struct codec *codec, struct carried_file *file)
 static void carry_segments(struct codec *codec, struct carried_file *file)
 {
 	CARRY_LIST(codec, file->segments, file->segment_count, 3);
+	codec->in.failed |= file->segment_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < file->segment_count; i++) {
 		CARRY(codec, file->segments[i].dso_addr);
 		CARRY(codec, file->segments[i].size);
@@ -173,12 +168,13 @@ static void carry_section(struct codec *codec, struct carried_section *section, 
 
 static void carry_unwind(struct codec *codec, struct carried_unwind *unwind)
 {
-	uint64_t room = CARRIED_UNWIND_MAX;
+	uint64_t most = codec->unwind_room < CARRIED_UNWIND_MAX ? codec->unwind_room : CARRIED_UNWIND_MAX, room = most;
 	CARRY(codec, unwind->is_64bit);
 	CARRY(codec, unwind->big_endian);
 	CARRY(codec, unwind->machine);
 	CARRY(codec, unwind->entry);
 	CARRY_LIST(codec, unwind->loads, unwind->load_count, 4);
+	codec->in.failed |= unwind->load_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < unwind->load_count; i++) {
 		CARRY(codec, unwind->loads[i].offset);
 		CARRY(codec, unwind->loads[i].vaddr);
@@ -186,8 +182,10 @@ static void carry_unwind(struct codec *codec, struct carried_unwind *unwind)
 		CARRY(codec, unwind->loads[i].flags);
 	}
 	CARRY_LIST(codec, unwind->sections, unwind->section_count, 4);
+	codec->in.failed |= unwind->section_count > CARRIED_PARTS_MAX;
 	for (size_t i = 0; i < unwind->section_count; i++)
 		carry_section(codec, &unwind->sections[i], &room);
+	codec->unwind_room -= most - room;
 }
 
 static void carry_answers(struct codec *codec, struct carried_file *file)
@@ -196,7 +194,7 @@ static void carry_answers(struct codec *codec, struct carried_file *file)
 	for (size_t i = 0; i < file->answer_count; i++) {
 		struct carried_answer *answer = &file->answers[i];
 		CARRY_LIST(codec, answer->functions, answer->count, 3);
-		codec->in.failed |= answer->count > FUNCTIONS_MAX;
+		codec->in.failed |= !answer->count || answer->count > CARRIED_FUNCTIONS_MAX;
 		for (size_t k = 0; k < answer->count; k++) {
 			answer->functions[k].name = carry_text(codec, answer->functions[k].name);
 			answer->functions[k].file = carry_text(codec, answer->functions[k].file);
@@ -286,6 +284,7 @@ static void carry_source(struct codec *codec, struct carried_source *source)
 static void carry_all(struct codec *codec, struct carried *carried)
 {
 	enum { LEAST_FILE = 24, LEAST_SOURCE = 2 };
+	codec->unwind_room = CARRIED_UNWIND_ALL;
 	CARRY_LIST(codec, carried->files, carried->file_count, LEAST_FILE);
 	for (size_t i = 0; i < carried->file_count && !codec->in.failed; i++)
 		carry_file(codec, &carried->files[i]);
@@ -308,8 +307,8 @@ void carried_encode(struct carried *carried, struct strbuf *out)
 	struct codec codec = {.out = &body};
 	carry_all(&codec, carried);
 	strbuf_add(out, MAGIC, sizeof(MAGIC));
-	put(out, VERSION);
-	put(out, codec.texts.len);
+	protobuf_varint(out, VERSION);
+	protobuf_varint(out, codec.texts.len);
 	for (size_t i = 0; i < codec.texts.len; i++)
 		strbuf_add(out, codec.texts.data[i], strlen(codec.texts.data[i]) + 1);
 	strbuf_add(out, strbuf_str(&body), body.len);

@@ -51,7 +51,7 @@ static void note_operand(const cs_insn *insn, const x86_op_mem *memory, struct c
 										      : 0,
 					   .offset = memory->disp};
 	if (memory->base == X86_REG_RIP)
-		operand->offset += (int64_t)(insn->address + insn->size);
+		operand->offset = (int64_t)((uint64_t)memory->disp + insn->address + insn->size);
 	ret->has_operand = true;
 	ret->accesses = insn->id != X86_INS_LEA && insn->id != X86_INS_NOP;
 }

@@ -9,9 +9,13 @@
 #include "base/search.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "symbol/carried/carried.h"
 #include "symbol/code/gnu_syntax.h"
 #include "symbol/data/data_type_internal.h"
+#include "symbol/data/effort.h"
 #include "symbol/data/tracking.h"
+#include "symbol/elf/elf.h"
+#include "symbol/symtab.h"
 
 #include <stdlib.h>
 
@@ -38,6 +42,7 @@ struct data_accesses {
 	struct map64 functions;	     /* hash of dso and place of the function → struct answers * */
 	VEC(struct data_code) codes; /* by index of the dso: more come while a session is live */
 	size_t left;		     /* bytes of code that may still be taken apart */
+	size_t effort;
 };
 
 static const struct data_access no_symbol = {.type = &data_type_unknown, .outcome = DATA_NO_SYMBOL};
@@ -65,7 +70,7 @@ const char *data_outcome_name(enum data_outcome outcome)
 struct data_accesses *data_accesses_create(struct resolver *resolver)
 {
 	struct data_accesses *accesses = mem_zalloc(sizeof(*accesses));
-	*accesses = (struct data_accesses){.resolver = resolver, .left = CODE_MAX};
+	*accesses = (struct data_accesses){.resolver = resolver, .left = CODE_MAX, .effort = EFFORT_MAX};
 	return accesses;
 }
 
@@ -100,6 +105,21 @@ static struct error *open_code(struct data_accesses *accesses, struct dso *dso, 
 	return error;
 }
 
+/* Where the recorder had the names from there may be another program here. */
+static bool is_recorded(const struct data_accesses *accesses, const struct dso *dso, const char *path)
+{
+	const struct carried_file *carried = carried_find(resolver_options(accesses->resolver)->carried, dso);
+	struct buildid id;
+	return carried && carried->build_id.size && elf_read_build_id(path, &id) && buildid_equal(&id, &carried->build_id);
+}
+
+static struct data_file *open_data(struct data_accesses *accesses, const struct dso *dso, const struct symtab *symtab)
+{
+	if (!symtab->path || (symtab->is_carried && !is_recorded(accesses, dso, symtab->path)))
+		return NULL;
+	return data_file_open(symtab->path, &accesses->effort);
+}
+
 /* NULL where there is no code. Valid until the next call. */
 static struct data_code *code_of(struct data_accesses *accesses, struct dso *dso)
 {
@@ -109,9 +129,8 @@ static struct data_code *code_of(struct data_accesses *accesses, struct dso *dso
 	if (!code->tried) {
 		code->tried = true;
 		struct error *error = open_code(accesses, dso, code);
-		const char *path = resolver_symtab(accesses->resolver, dso)->path;
-		if (!error && path)
-			code->data = data_file_open(path);
+		if (!error)
+			code->data = open_data(accesses, dso, resolver_symtab(accesses->resolver, dso));
 		error_free(error);
 	}
 	return code->gnu ? code : NULL;
@@ -159,7 +178,7 @@ static struct data_access answer(const struct answering *answering, const struct
 	struct typed_place place;
 	struct data_access access = {.type = &data_type_unknown, .outcome = (uint8_t)look(tracking, step, registers, &place)};
 	if (access.outcome == DATA_FOUND) {
-		access.type = data_types_get(&answering->accesses->types, &place.type);
+		access.type = data_types_get(&answering->accesses->types, &place.type, &answering->accesses->effort);
 		access.offset = (uint32_t)place.offset;
 		access.tracked = place.tracked;
 	} else if (access.outcome == DATA_STACK) {
@@ -189,7 +208,7 @@ static struct answers *take_function(struct data_accesses *accesses, struct dso 
 	struct answers *answers = arena_zalloc(&accesses->arena, sizeof(*answers));
 	struct data_code *code = code_of(accesses, dso);
 	uint64_t size = symbol->end - symbol->start;
-	struct type_tracking tracking = {.kernel = dso->kernel};
+	struct type_tracking tracking = {.kernel = dso->kernel, .effort = &accesses->effort};
 	if (!code || size > FUNCTION_SIZE_MAX || size > accesses->left || !disasm_calling(code->disasm) ||
 	    !code_file_read(code->file, symbol->start, size, &tracking.range))
 		return answers;

@@ -3,13 +3,14 @@
 #include "symbol/data/data_type_internal.h"
 
 #include "base/vec.h"
+#include "symbol/data/effort.h"
 #include "symbol/dwarf/debug_types.h"
 
 #include <dwarf.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 64, DEPTH_MAX = 16, MEMBERS_MAX = 10000 };
+enum { CHAIN_MAX = 64, DEPTH_MAX = 16, MEMBERS_MAX = 10000, NAME_MAX_SIZE = 1000 };
 
 const struct data_type data_type_unknown = {.name = "(unknown)"};
 const struct data_type data_type_stack = {.name = "(stack operation)"};
@@ -81,11 +82,11 @@ static uint64_t member_offset(Dwarf_Die *member)
 	return debug_member_offset(member);
 }
 
-/* Members of a structure, their types with typedefs; false at the end. Begin with ret->addr NULL. */
-static bool next_member(Dwarf_Die *structure, Dwarf_Die *member, Dwarf_Die *ret_type)
+/* Members of a structure, their types with typedefs; false at the end, or when nothing is left. Begin with ret->addr NULL. */
+static bool next_member(Dwarf_Die *structure, Dwarf_Die *member, size_t *left, Dwarf_Die *ret_type)
 {
 	int more = member->addr ? dwarf_siblingof(member, member) : dwarf_child(structure, member);
-	for (; more == 0; more = dwarf_siblingof(member, member)) {
+	for (; more == 0 && effort_spend(left, 1); more = dwarf_siblingof(member, member)) {
 		int tag = dwarf_tag(member);
 		/* Static members of classes have no place in it. */
 		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && !dwarf_hasattr(member, DW_AT_external) &&
@@ -95,18 +96,27 @@ static bool next_member(Dwarf_Die *structure, Dwarf_Die *member, Dwarf_Die *ret_
 	return false;
 }
 
-bool data_is_open_ended(const Dwarf_Die *type)
+/* For one question. */
+static size_t least(size_t effort)
+{
+	return effort < MEMBERS_MAX ? effort : MEMBERS_MAX;
+}
+
+bool data_is_open_ended(const Dwarf_Die *type, size_t *effort)
 {
 	Dwarf_Die real, member = {0}, inner;
+	size_t most = least(*effort), left = most;
 	bool open = false;
 	if (!data_real_type(type, &real) || !debug_is_structure(dwarf_tag(&real)))
 		return false;
-	for (unsigned int i = 0; i < MEMBERS_MAX && next_member(&real, &member, &inner); i++)
+	while (next_member(&real, &member, &left, &inner))
 		open = without_typedefs(&inner, &inner) && dwarf_tag(&inner) == DW_TAG_array_type && !debug_type_size(&inner);
+	*effort -= most - left;
 	return open;
 }
 
-static bool pointer_target(const Dwarf_Die *type, uint64_t offset, unsigned int depth, Dwarf_Die *ret)
+/* `left`: entries that may still be looked at, in all structures within each other: members may overlap, and be of the type itself. */
+static bool pointer_target(const Dwarf_Die *type, uint64_t offset, unsigned int depth, size_t *left, Dwarf_Die *ret)
 {
 	Dwarf_Die real, member = {0}, inner;
 	if (depth > DEPTH_MAX || !data_real_type(type, &real))
@@ -118,23 +128,27 @@ static bool pointer_target(const Dwarf_Die *type, uint64_t offset, unsigned int 
 		return !offset && debug_named_type(&real, ret);
 	if (!debug_is_structure(dwarf_tag(&real)))
 		return false;
-	for (unsigned int i = 0; i < MEMBERS_MAX && next_member(&real, &member, &inner); i++) {
+	while (next_member(&real, &member, left, &inner)) {
 		uint64_t at = member_offset(&member);
-		if (offset >= at && offset - at < debug_type_size(&inner) && pointer_target(&inner, offset - at, depth + 1, ret))
+		if (offset >= at && offset - at < debug_type_size(&inner) && pointer_target(&inner, offset - at, depth + 1, left, ret))
 			return true;
 	}
 	return false;
 }
 
-bool data_pointer_target(const Dwarf_Die *type, uint64_t offset, Dwarf_Die *ret)
+bool data_pointer_target(const Dwarf_Die *type, uint64_t offset, size_t *effort, Dwarf_Die *ret)
 {
-	return pointer_target(type, offset, 0, ret);
+	size_t most = least(*effort), left = most;
+	bool found = pointer_target(type, offset, 0, &left, ret);
+	*effort -= most - left;
+	return found;
 }
 
 /* ---- making them ---- */
 
 struct making {
 	struct data_types *types;
+	size_t *effort;
 	VEC(struct data_member) members;
 };
 
@@ -142,6 +156,7 @@ static const char *name_of(struct making *making, Dwarf_Die *type)
 {
 	struct strbuf text = {0};
 	debug_add_name_of_type(&text, type);
+	effort_spend(making->effort, text.len / 16); /* many may have one name, however long */
 	const char *kept = intern_string(&making->types->texts, strbuf_str(&text));
 	strbuf_deinit(&text);
 	return kept;
@@ -154,7 +169,7 @@ static const char *member_name(struct making *making, Dwarf_Die *member)
 	struct strbuf text = {0};
 	Dwarf_Attribute attribute;
 	Dwarf_Word bits;
-	strbuf_add_str(&text, name ? name : "");
+	strbuf_add(&text, name ? name : "", name ? strnlen(name, NAME_MAX_SIZE) : 0);
 	if (dwarf_attr_integrate(member, DW_AT_bit_size, &attribute) && dwarf_formudata(&attribute, &bits) == 0)
 		strbuf_printf(&text, ":%" PRIu64, (uint64_t)bits);
 	const char *kept = intern_string(&making->types->texts, strbuf_str(&text));
@@ -167,7 +182,7 @@ static void add_members(struct making *making, const Dwarf_Die *type, uint64_t b
 	Dwarf_Die real, member = {0}, inner;
 	if (depth > DEPTH_MAX || !without_typedefs(type, &real) || !debug_is_structure(dwarf_tag(&real)))
 		return;
-	while (making->members.len < MEMBERS_MAX && next_member(&real, &member, &inner)) {
+	while (making->members.len < MEMBERS_MAX && next_member(&real, &member, making->effort, &inner)) {
 		size_t number = making->members.len;
 		struct data_member made = {.name = member_name(making, &member),
 					   .type = name_of(making, &inner),
@@ -191,12 +206,12 @@ static struct data_type **find_slot(struct data_types *types, const char *name, 
 	}
 }
 
-const struct data_type *data_types_get(struct data_types *types, Dwarf_Die *type)
+const struct data_type *data_types_get(struct data_types *types, Dwarf_Die *type, size_t *effort)
 {
 	uint64_t *known = map64_insert(&types->by_entry, (uintptr_t)type->addr, NULL);
 	if (*known)
 		return (const struct data_type *)(uintptr_t)*known;
-	struct making making = {.types = types};
+	struct making making = {.types = types, .effort = effort};
 	const char *name = name_of(&making, type);
 	uint64_t size = debug_type_size(type);
 	struct data_type **slot = find_slot(types, name, size);

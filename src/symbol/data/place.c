@@ -43,10 +43,12 @@ static enum data_outcome settle(const Dwarf_Die *type, bool array, int64_t offse
 		return DATA_NO_TYPE;
 	array |= element_of(type, &ret->type);
 	uint64_t size = debug_type_size(&ret->type);
-	if (!size)
+	if (!size || size > INT64_MAX)
 		return DATA_NO_SIZE;
-	if (array)
-		offset = (offset % (int64_t)size + (int64_t)size) % (int64_t)size;
+	if (array) {
+		offset %= (int64_t)size;
+		offset += offset < 0 ? (int64_t)size : 0;
+	}
 	if (offset < 0 || (uint64_t)offset >= size)
 		return DATA_BAD_OFFSET;
 	ret->offset = (uint64_t)offset;
@@ -68,8 +70,8 @@ static enum data_outcome variable_place(const struct type_tracking *tracking, en
 	const struct data_function *function = tracking->function;
 	const struct variable *variable = function ? data_function_first(function, kind, reg, address) : NULL;
 	for (; variable; variable = data_function_next(function, variable, address))
-		if (offset >= variable->offset && (uint64_t)(offset - variable->offset) < variable->size)
-			return settle(&variable->type, false, offset - variable->offset, ret);
+		if (offset >= variable->offset && (uint64_t)data_distance(variable->offset, offset) < variable->size)
+			return settle(&variable->type, false, data_distance(variable->offset, offset), ret);
 	return DATA_NO_VARIABLE;
 }
 
@@ -81,7 +83,7 @@ static enum data_outcome address_place(const struct type_tracking *tracking, uin
 	if (!tracking->unit)
 		return DATA_NO_VARIABLE;
 	if (data_unit_variable_at(tracking->file, tracking->unit, (uint64_t)target, &variable))
-		return settle(&variable.type, false, target - variable.offset, ret);
+		return settle(&variable.type, false, data_distance(variable.offset, target), ret);
 	enum data_outcome outcome = variable_place(tracking, VARIABLE_ADDRESS, 0, address, target, ret);
 	if (outcome != DATA_NO_VARIABLE)
 		return outcome;
@@ -90,7 +92,7 @@ static enum data_outcome address_place(const struct type_tracking *tracking, uin
 		return settle(&variable.type, false, (int64_t)name.offset, ret);
 	/* Not every compiler declares what a unit uses of others. */
 	if (named && data_file_variable_at(tracking->file, (uint64_t)target, &variable))
-		return settle(&variable.type, false, target - variable.offset, ret);
+		return settle(&variable.type, false, data_distance(variable.offset, target), ret);
 	return DATA_NO_VARIABLE;
 }
 
@@ -99,11 +101,11 @@ static enum data_outcome content_place(const struct type_tracking *tracking, con
 {
 	switch (content->kind) {
 	case CONTENT_POINTER:
-		return settle(&content->type, content->array, content->offset + offset, ret);
+		return settle(&content->type, content->array, data_sum(content->offset, offset), ret);
 	case CONTENT_FRAME:
-		return variable_place(tracking, VARIABLE_FRAME, 0, address, content->offset + offset, ret);
+		return variable_place(tracking, VARIABLE_FRAME, 0, address, data_sum(content->offset, offset), ret);
 	case CONTENT_ADDRESS:
-		return address_place(tracking, address, content->offset + offset, ret);
+		return address_place(tracking, address, data_sum(content->offset, offset), ret);
 	default:
 		return DATA_NO_VARIABLE;
 	}

@@ -42,17 +42,18 @@ struct flow {
 	const struct type_tracking *tracking;
 	VEC(struct arrival) arrivals; /* sorted by address */
 	VEC(struct code_block) blocks;
-	size_t left; /* steps until it is given up */
+	struct code_block computed; /* what all jumps whose target is computed agree on; it has no steps */
+	size_t left;		    /* steps until it is given up */
 };
 
 /* ---- one instruction ---- */
 
 /* Onwards, beyond the end: to another element of an array. Backwards it may be from a member to what is around it. */
-static struct content moved(struct content content, int64_t by)
+static struct content moved(const struct type_tracking *tracking, struct content content, int64_t by)
 {
-	content.offset = (int64_t)((uint64_t)content.offset + (uint64_t)by);
+	content.offset = data_sum(content.offset, by);
 	uint64_t size = content.kind == CONTENT_POINTER && by > 0 ? debug_type_size(&content.type) : 0;
-	if (!size || content.offset < 0 || (uint64_t)content.offset < size || data_is_open_ended(&content.type))
+	if (!size || content.offset < 0 || (uint64_t)content.offset < size || data_is_open_ended(&content.type, tracking->effort))
 		return content;
 	/* Whole elements don't matter, so that it is the same in each round of a loop. */
 	content.array |= (uint64_t)by % size != 0;
@@ -67,7 +68,7 @@ static struct content sum_of(const struct type_tracking *tracking, const struct 
 	struct content content = register_content(tracking, before, operation->source, address);
 	if (content.kind == CONTENT_UNKNOWN)
 		content = register_content(tracking, before, operation->other, address);
-	return content.kind == CONTENT_UNKNOWN ? content : moved(content, operation->constant);
+	return content.kind == CONTENT_UNKNOWN ? content : moved(tracking, content, operation->constant);
 }
 
 static struct content address_of(const struct type_tracking *tracking, const struct tracked_registers *before,
@@ -80,7 +81,7 @@ static struct content address_of(const struct type_tracking *tracking, const str
 	struct content content = register_content(tracking, before, operand->base, address);
 	if (content.kind == CONTENT_UNKNOWN && operand->scale == 1)
 		content = register_content(tracking, before, operand->index, address);
-	return content.kind == CONTENT_UNKNOWN ? content : moved(content, operand->offset);
+	return content.kind == CONTENT_UNKNOWN ? content : moved(tracking, content, operand->offset);
 }
 
 /* The address of a variable that the loader writes into a slot of the global offset table: of another file's, one that is declared. */
@@ -116,7 +117,7 @@ static struct content loaded(const struct type_tracking *tracking, const struct 
 		content = address_of(tracking, before, &operation->operand, address);
 		return loaded_from_slot(tracking, &content);
 	}
-	if (data_pointer_target(&place.type, place.offset, &content.type))
+	if (data_pointer_target(&place.type, place.offset, tracking->effort, &content.type))
 		content.kind = CONTENT_POINTER;
 	return content;
 }
@@ -186,7 +187,7 @@ static void pass(const struct flow *flow, const struct code_step *step, struct t
 	struct content base = {0};
 	if (operation->base_moved != OPERATION_NO_REGISTER) {
 		base = register_content(tracking, registers, operation->base_moved, step->address);
-		base = base.kind == CONTENT_UNKNOWN ? base : moved(base, operation->moved);
+		base = base.kind == CONTENT_UNKNOWN ? base : moved(tracking, base, operation->moved);
 	}
 	forget(registers, operation->written);
 	if (operation->kind != OPERATION_OTHER)
@@ -276,6 +277,15 @@ static void arrive(struct code_block *block, const struct tracked_registers *reg
 	}
 }
 
+/* Only when they agree on less than before: there may be as many such jumps as blocks that they lead to. */
+static void leave_computed(struct flow *flow)
+{
+	for (size_t i = 0; i < flow->blocks.len && flow->computed.waiting; i++)
+		if (flow->blocks.data[i].lonely)
+			arrive(&flow->blocks.data[i], &flow->computed.before);
+	flow->computed.waiting = false;
+}
+
 static void leave(struct flow *flow, size_t number, const struct tracked_registers *registers)
 {
 	const struct code_step *last = &flow->tracking->steps.data[flow->blocks.data[number].after - 1];
@@ -284,10 +294,16 @@ static void leave(struct flow *flow, size_t number, const struct tracked_registe
 		arrive(target, registers);
 	if (goes_on(last->kind) && number + 1 < flow->blocks.len)
 		arrive(&flow->blocks.data[number + 1], registers);
-	if (last->kind == INSTRUCTION_JUMP && !last->has_target)
-		for (size_t i = 0; i < flow->blocks.len; i++)
-			if (flow->blocks.data[i].lonely)
-				arrive(&flow->blocks.data[i], registers);
+	if (last->kind == INSTRUCTION_JUMP && !last->has_target) {
+		arrive(&flow->computed, registers);
+		leave_computed(flow);
+	}
+}
+
+static void take(struct flow *flow, size_t steps)
+{
+	effort_spend(flow->tracking->effort, steps);
+	effort_spend(&flow->left, *flow->tracking->effort ? steps : flow->left);
 }
 
 static void go_through(struct flow *flow, size_t number)
@@ -298,8 +314,7 @@ static void go_through(struct flow *flow, size_t number)
 	for (size_t i = block->first; i < block->after; i++)
 		pass(flow, &flow->tracking->steps.data[i], &registers);
 	leave(flow, number, &registers);
-	size_t took = block->after - block->first;
-	flow->left -= took < flow->left ? took : flow->left;
+	take(flow, block->after - block->first);
 }
 
 /* False when it was given up. */
@@ -308,6 +323,7 @@ static bool settle(struct flow *flow)
 	bool any = true;
 	while (any) {
 		any = false;
+		take(flow, flow->blocks.len / 16); /* to look which are waiting takes less than to go through them */
 		for (size_t i = 0; i < flow->blocks.len; i++) {
 			if (!flow->blocks.data[i].waiting)
 				continue;

@@ -41,6 +41,7 @@ struct type_tracking {
 	struct code_range range;
 	const struct calling *calling;
 	bool kernel;
+	size_t *effort;
 	VEC(struct code_step) steps;
 };
 

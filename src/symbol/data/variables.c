@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MAX = 100, OVERLAPPING_MAX = 1024, VARIABLES_MAX = 1 << 20, NAMES_MAX = 1 << 23, SEARCHED_MAX = 1 << 26 };
+enum { DEPTH_MAX = 100, OVERLAPPING_MAX = 1024, VARIABLES_MAX = 1 << 20, SEARCHED_MAX = 1 << 26 };
 
 struct named {
 	const char *name;
@@ -45,8 +45,9 @@ struct data_file {
 	struct dwarf_range_list ranges; /* owner: number in `units` */
 	struct data_function function;	/* that was asked for last */
 	int64_t left;			/* entries and places that may still be looked at */
-	uint32_t names;			/* in all units */
-	bool small;			/* all units may be looked through for a variable */
+	uint64_t name_bytes;		/* that names may still have: all of them may be one long text */
+	size_t *effort;
+	bool small; /* all units may be looked through for a variable */
 };
 
 /* ---- opening ---- */
@@ -59,7 +60,7 @@ static void add_ranges(struct data_file *file, Dwarf_Die *entry, uint32_t owner,
 			vec_push(list, (struct dwarf_range){low, high, owner, 0});
 }
 
-struct data_file *data_file_open(const char *path)
+struct data_file *data_file_open(const char *path, size_t *effort)
 {
 	struct dwarf_file dwarf;
 	struct stat facts;
@@ -70,7 +71,11 @@ struct data_file *data_file_open(const char *path)
 		return NULL;
 	}
 	struct data_file *file = mem_zalloc(sizeof(*file));
-	*file = (struct data_file){.dwarf = dwarf, .left = facts.st_size, .small = facts.st_size <= SEARCHED_MAX};
+	*file = (struct data_file){.dwarf = dwarf,
+				   .left = facts.st_size,
+				   .name_bytes = 4 * (uint64_t)facts.st_size,
+				   .small = facts.st_size <= SEARCHED_MAX,
+				   .effort = effort};
 	Dwarf_CU *cu = NULL;
 	struct data_unit unit = {0};
 	while (file->left > 0 && dwarf_file_next_unit(&file->dwarf, &cu, &unit.entry)) {
@@ -157,14 +162,14 @@ static bool understand(const struct frame_base *frame, Dwarf_Attribute *location
 	}
 	if (is_based(operations, &ret->reg, &ret->offset)) {
 		ret->kind = value ? VARIABLE_VALUE : VARIABLE_BASED;
-		ret->offset = value ? -ret->offset : ret->offset;
+		ret->offset = value ? data_distance(ret->offset, 0) : ret->offset;
 		return true;
 	}
 	ret->reg = 0;
 	if (operations->atom == DW_OP_fbreg) {
 		ret->kind = frame->kind;
 		ret->reg = frame->reg;
-		ret->offset = (int64_t)(frame->offset + (int64_t)operations->number);
+		ret->offset = data_sum(frame->offset, (int64_t)operations->number);
 		return frame->known && !value;
 	}
 	ret->kind = VARIABLE_ADDRESS;
@@ -265,10 +270,11 @@ static bool is_container(int tag)
 
 static void note_name(struct data_file *file, struct named_list *list, Dwarf_Die *entry)
 {
-	const char *name = file->names < NAMES_MAX ? dwarf_diename(entry) : NULL;
-	if (!name)
+	const char *name = dwarf_diename(entry);
+	size_t size = name ? strnlen(name, file->name_bytes) + 1 : 0;
+	if (!name || size > file->name_bytes)
 		return;
-	file->names++;
+	file->name_bytes -= size;
 	vec_push(&list->items, (struct named){name, *entry});
 }
 
@@ -356,6 +362,7 @@ const struct data_function *data_unit_function(struct data_file *file, struct da
 	struct data_function *function = &file->function;
 	Dwarf_Addr first = 0;
 	function->variables.len = 0;
+	function->effort = file->effort;
 	function->entry = dwarf_entrypc(entry, &first) == 0 ? first : 0;
 	struct frame_base frame = frame_of(entry);
 	walk_block(file, &frame, entry, 0);
@@ -376,7 +383,7 @@ bool data_unit_variable_at(struct data_file *file, struct data_unit *unit, uint6
 
 bool data_file_variable_at(struct data_file *file, uint64_t address, struct variable *ret)
 {
-	for (size_t i = 0; i < file->units.len && file->small; i++)
+	for (size_t i = 0; i < file->units.len && file->small && effort_spend(file->effort, 1); i++)
 		if (data_unit_variable_at(file, &file->units.data[i], address, ret))
 			return true;
 	return false;
@@ -419,7 +426,7 @@ static bool is_before(const struct variable *variable, enum variable_kind kind, 
 static const struct variable *find_backwards(const struct data_function *function, size_t after, enum variable_kind kind, uint32_t reg,
 					     uint64_t address)
 {
-	for (size_t looked = 0; after > 0 && looked < OVERLAPPING_MAX; looked++) {
+	for (size_t looked = 0; after > 0 && looked < OVERLAPPING_MAX && effort_spend(function->effort, 1); looked++) {
 		const struct variable *variable = &function->variables.data[--after];
 		if (variable->kind != kind || variable->reg != reg)
 			return NULL;

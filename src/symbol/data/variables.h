@@ -5,14 +5,16 @@
 #pragma once
 
 #include "base/vec.h"
+#include "symbol/data/effort.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct data_file;
-/* NULL when there is no debug information that speaks of addresses in memory; that of kernel modules counts from their sections. */
-struct data_file *data_file_open(const char *path);
+/* NULL when there is no debug information that speaks of addresses in memory; that of kernel modules counts from their sections.
+ * `effort` must outlive it. */
+struct data_file *data_file_open(const char *path, size_t *effort);
 void data_file_close(struct data_file *file);
 
 enum variable_kind {
@@ -36,6 +38,7 @@ struct variable {
 struct data_function {
 	uint64_t entry;
 	VEC(struct variable) variables; /* sorted by kind, register, low */
+	size_t *effort;			/* that looking for them takes */
 };
 
 struct data_unit;
@@ -55,3 +58,14 @@ bool data_unit_result(struct data_file *file, struct data_unit *unit, const char
 /* The first of a function's variables of this kind and register, whatever code it is for, NULL = none; and the next one. */
 const struct variable *data_function_first(const struct data_function *function, enum variable_kind kind, uint32_t reg, uint64_t address);
 const struct variable *data_function_next(const struct data_function *function, const struct variable *variable, uint64_t address);
+
+/* Offsets and addresses are of the file's choice: a sum goes around where there is no room. */
+static inline int64_t data_sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t data_distance(int64_t from, int64_t to)
+{
+	return (int64_t)((uint64_t)to - (uint64_t)from);
+}

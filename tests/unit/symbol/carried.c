@@ -130,6 +130,58 @@ static void impossible_sections(void **state)
 	sections[0].size = 12;
 }
 
+/* Few bytes can say large sections, which are zeros but for their pieces: all files together have a bound. */
+static void many_large_sections(void **state)
+{
+	enum { FITTING = CARRIED_UNWIND_ALL / CARRIED_UNWIND_MAX };
+	static struct carried_file large[FITTING + 1];
+	struct carried_section section = {".debug_frame", 0, CARRIED_UNWIND_MAX, NULL, 0};
+	for (size_t count = FITTING; count <= FITTING + 1; count++) {
+		struct carried carried = {.files = large, .file_count = count};
+		struct strbuf bytes = {0};
+		large[0] = (struct carried_file){.name = "/bin/a", .unwind = {.sections = &section, .section_count = 1}};
+		for (size_t i = 1; i < count; i++)
+			large[i] = large[0];
+		carried_encode(&carried, &bytes);
+		struct carried *read = carried_decode(bytes.data, bytes.len);
+		assert_int_equal(read != NULL, count == FITTING);
+		carried_destroy(read);
+		strbuf_deinit(&bytes);
+	}
+}
+
+/* Each address that is looked up goes through all segments. */
+static void many_segments(void **state)
+{
+	static struct carried_segment list[CARRIED_PARTS_MAX + 1];
+	for (size_t count = CARRIED_PARTS_MAX; count <= CARRIED_PARTS_MAX + 1; count++) {
+		struct carried_file file = {.name = "/bin/a", .segments = list, .segment_count = count};
+		struct carried carried = {.files = &file, .file_count = 1};
+		struct strbuf bytes = {0};
+		carried_encode(&carried, &bytes);
+		struct carried *read = carried_decode(bytes.data, bytes.len);
+		assert_int_equal(read != NULL, count == CARRIED_PARTS_MAX);
+		carried_destroy(read);
+		strbuf_deinit(&bytes);
+	}
+}
+
+/* Nobody writes an answer that says nothing: a list of them would take more memory than its bytes may. */
+static void empty_answers(void **state)
+{
+	struct carried_answer empty = {functions, 0};
+	struct carried_file file = {.name = "/bin/a", .answers = &empty, .answer_count = 1};
+	struct carried carried = {.files = &file, .file_count = 1};
+	for (empty.count = 0; empty.count < 2; empty.count++) {
+		struct strbuf bytes = {0};
+		carried_encode(&carried, &bytes);
+		struct carried *read = carried_decode(bytes.data, bytes.len);
+		assert_int_equal(read != NULL, empty.count);
+		carried_destroy(read);
+		strbuf_deinit(&bytes);
+	}
+}
+
 /* Cut anywhere it is none; with any byte changed it is one that can be looked at, or none. */
 static void damaged(void **state)
 {
@@ -158,10 +210,9 @@ int symbol_carried_tests(void);
 int symbol_carried_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read),
-		cmocka_unit_test(files_of_one_name),
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(impossible_sections),
+		cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(files_of_one_name),	  cmocka_unit_test(damaged),
+		cmocka_unit_test(impossible_sections),	   cmocka_unit_test(many_large_sections), cmocka_unit_test(empty_answers),
+		cmocka_unit_test(many_segments),
 	};
 	return cmocka_run_group_tests_name("symbol/carried", tests, NULL, NULL);
 }

@@ -500,6 +500,7 @@ def test_stats_for_programs(perf, tmp_path):
 @pytest.mark.parametrize("words, text", [
     (["report"], "has no two snapshots of scheduler statistics; record them with: perf sched stats record"),
     (["diff", "a"], "diff compares two recordings: name both, or none"),
+    (["record", "-j"], "record writes a recording: --format and -j are for report and diff"),
     (["rope"], "which one: record, report or diff?"),
     ([], "which one: record, report or diff?"),
 ])

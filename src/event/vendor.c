@@ -37,8 +37,7 @@ bool vendor_is_available(void)
 {
 	struct error *error = load();
 	bool available = !error;
-	if (error)
-		error_free(error);
+	error_free(error);
 	return available;
 }
 

@@ -336,7 +336,7 @@ static bool pipe_is_plain(const struct reader *reader)
 			memcpy(&feature, file->data + at + sizeof(head), sizeof(feature));
 		if (feature == FEATURE_COMPRESSED)
 			return false;
-		uint64_t following = reader_payload_size(reader, &head, file->data + at + sizeof(head));
+		uint64_t following = reader_payload_size(reader, &head, file->data + at + sizeof(head), false);
 		at += head.size;
 		at += following < file->size - at ? following : file->size - at;
 	}

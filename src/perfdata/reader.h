@@ -191,7 +191,8 @@ struct reader_feed {
 	void *context;
 	/* A file that there is nowhere else: its bytes, a copy of mem_alloc(); NULL = there is none. Any thread may ask. May be NULL. */
 	void *(*find_file)(void *context, const struct buildid *id, size_t *ret_size);
-	const struct reader *of; /* the recording that they are made from, which stays longer, for reader_place(); or NULL */
+	/* The recording that the records are made from, which stays longer: what reader_place() tells of; or NULL. */
+	const struct reader *of;
 };
 
 /* A streaming reader of a feed. What a recording's header would tell comes with it: `events` (with attributes, names and ids) and

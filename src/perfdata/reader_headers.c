@@ -90,9 +90,9 @@ bool reader_is_header_record(const struct reader *reader, uint32_t type)
 	return reader_is_vendor_feature(reader, type);
 }
 
-uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields)
+uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields, bool swap)
 {
-	struct cursor cursor = cursor_init(fields, header->size - sizeof(*header), reader->swapped);
+	struct cursor cursor = cursor_init(fields, header->size - sizeof(*header), swap);
 	if (reader_is_vendor_feature(reader, header->type))
 		return 0;
 	if (header->type == RECORD_AUXTRACE)

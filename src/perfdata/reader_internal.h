@@ -88,8 +88,9 @@ static inline bool reader_is_vendor_feature(const struct reader *reader, uint32_
 {
 	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
 }
-/* Bytes that follow a record without being counted in its size. The header is native; `fields`, what is behind it, is as in the input. */
-uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields);
+/* Bytes that follow a record without being counted in its size. The header is native; `fields`, what is behind it, is of the other byte
+ * order when `swap`. */
+uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields, bool swap);
 
 /* Whether a record of the type describes the recording rather than what happened in it. */
 bool reader_is_header_record(const struct reader *reader, uint32_t type);

@@ -35,12 +35,12 @@ static const struct record_header *aligned_copy(struct reader *reader, uint64_t 
 	return copy;
 }
 
-/* … in the mapping, which is native; spooling took them out. */
+/* … in the mapping, which is native; spooling took formats out. */
 static uint64_t payload_size(const struct reader *reader, const struct record_header *header)
 {
 	bool has_some =
 		header->type == RECORD_AUXTRACE || (header->type == RECORD_HEADER_TRACING_DATA && !reader->private->formats_removed);
-	return !has_some ? 0 : reader_payload_size(reader, header, header + 1);
+	return !has_some ? 0 : reader_payload_size(reader, header, header + 1, false);
 }
 
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size)

@@ -231,14 +231,14 @@ static bool copy_trace(struct stream *stream, enum peeked *ret, struct error **r
 	return true;
 }
 
-/* What follows the AUXTRACE record that was added last, if it was. Trace whose size is no multiple of 8 would make what comes then lie
- * askew: its record says that there is none. */
+/* What follows the AUXTRACE record that was added last, if it was. It is passed over where nothing describes it, and where its size is no
+ * multiple of 8, so that what comes then would lie askew: its record says that there is none. */
 static void note_trace(struct stream *stream, const struct record_header *head, uint64_t size)
 {
 	struct reader_chunk *chunk = stream->chunk;
 	struct record_auxtrace *record = chunk && chunk->size >= head->size ? (void *)(chunk->data + chunk->size - head->size) : NULL;
 	bool is_there = record && head->size % 8 == 0 && memcmp(&record->header, head, sizeof(*head)) == 0;
-	if (is_there && size % 8 == 0) {
+	if (is_there && size % 8 == 0 && stream->reader->private->traced) {
 		stream->trace = size;
 		return;
 	}
@@ -445,14 +445,14 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		begin_inflating(stream, &head);
 		return PEEKED;
 	}
-	uint64_t following = reader_payload_size(stream->reader, &head, stream->at + sizeof(head));
+	uint64_t following = reader_payload_size(stream->reader, &head, stream->at + sizeof(head), stream->reader->swapped);
 	take_record(stream, &head, stream->at);
 	use_up(stream, head.size);
 	if (head.type == RECORD_HEADER_TRACING_DATA && following) {
 		*ret_error = take_tracing_data(stream, following);
 		return *ret_error ? PEEK_ERROR : PEEKED;
 	}
-	if (stream->keeps_traces && stream->reader->private->traced && head.type == RECORD_AUXTRACE)
+	if (stream->keeps_traces && head.type == RECORD_AUXTRACE && following)
 		note_trace(stream, &head, following);
 	else
 		stream->skip = following;

@@ -14,7 +14,7 @@ struct stream *stream_create_fd(struct reader *reader, int fd, const void *begun
 struct stream *stream_create_memory(struct reader *reader, const void *data, size_t size);
 void stream_add_memory(struct stream *stream, const void *data, size_t size);
 /* Whether hardware trace of a recording that describes it isn't passed over: chunks have it behind its records, which only spooling
- * takes. */
+ * takes; of what is passed over all the same the records say that there is none. */
 void stream_keep_traces(struct stream *stream, bool kept);
 void stream_destroy(struct stream *stream);
 

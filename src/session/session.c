@@ -37,7 +37,7 @@ void session_look_at_events(struct session *session)
 	private->known_events = count;
 	private->uniform = true;
 	for (size_t i = 1; i < count; i++)
-	private->uniform &= same_times(&reader->layouts[0], &reader->layouts[i]);
+		session->private->uniform &= same_times(&reader->layouts[0], &reader->layouts[i]);
 	readings_init(&private->readings, reader);
 	free(private->values);
 	private->values = reading_values_create(&private->readings);

@@ -2,6 +2,7 @@
 import json
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -86,6 +87,31 @@ def test_latency(story):
         "  TOTAL:                |     18.750 ms |        6 |",
         " ---------------------------------------------------"]
     assert [line.split()[0] for line in story("latency", "-p", "-s", "runtime")[4:7]] == ["beta:20", "alpha:10", "beta-2:21"]
+
+
+def test_who_bears_an_id_after_another(perf, tmp_path):
+    """beta ends at 5 ms, and gamma, which gets its number, has run for 2 ms: not beta."""
+    path = make(tmp_path, HEAD + "comm pid=20 tid=20 name=beta time=1\n" + "".join((
+        switch(1, 1, 0, "R", 20), runtime(4, 1, 20, 3), switch(4, 1, 20, "S", 0), "exit pid=20 tid=20 ppid=10 ptid=10 time=1005000000\n",
+        "fork pid=20 tid=20 ppid=10 ptid=10 time=1005500000\n", "comm pid=20 tid=20 name=gamma exec=1 time=1005600000\n",
+        switch(6, 1, 0, "R", 20), runtime(8, 1, 20, 2), switch(8, 1, 20, "S", 0))))
+    rows = [json.loads(line) for line in perf("sched", "latency", "-p", "-j", "-i", path).stdout.splitlines()]
+    assert sorted((row["comm"], row["runtime"], row["count"]) for row in rows) == [("beta", 3000000, 1), ("gamma", 2000000, 1)]
+
+
+# From a small process: the memory of who starts a program counts as the program's.
+LARGEST = "import os, sys; status, usage = os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)[1:]; print(status, usage.ru_maxrss)"
+
+
+def test_a_long_recording_stays_out_of_memory(perf, tmp_path):
+    """What was read isn't kept: much less than the recording is there at any time."""
+    maker, path = recording.Maker(STORY + "round\n"), tmp_path / "sched.data"
+    records = maker.data()
+    maker.data = lambda: records * ((64 << 20) // len(records))
+    path.write_bytes(maker.make())
+    done = subprocess.run([sys.executable, "-SEc", LARGEST, perf.path, "sched", "latency", "-i", path], capture_output=True, text=True, check=True)
+    status, kilobytes = map(int, done.stdout.splitlines()[-1].split())
+    assert status == 0 and "beta" in done.stdout and kilobytes < 32 << 10
 
 
 @pytest.mark.sanitize
@@ -500,6 +526,7 @@ def test_stats_for_programs(perf, tmp_path):
 @pytest.mark.parametrize("words, text", [
     (["report"], "has no two snapshots of scheduler statistics; record them with: perf sched stats record"),
     (["diff", "a"], "diff compares two recordings: name both, or none"),
+    (["record", "-j"], "record writes a recording: --format and -j are for report and diff"),
     (["rope"], "which one: record, report or diff?"),
     ([], "which one: record, report or diff?"),
 ])

@@ -55,15 +55,16 @@ event dummy:u type=1 config=9 period=1 sample=IP|TID|TIME|CPU|PERIOD|IDENTIFIER 
 """
 
 
-def spe_recording(traces, records, cpuid="0x00000000410fd0c0", head=SPE_HEAD, conversion=(0, 1, 0), pipe=False):
-    """traces: [(cpu, tid, bytes)]. records: more lines."""
+def spe_recording(traces, records, cpuid="0x00000000410fd0c0", head=SPE_HEAD, conversion=(0, 1, 0), described=True, **form):
+    """traces: [(cpu, tid, bytes)]. records: more lines. form: as for recording.make()."""
     lines = [head.format(cpuid=cpuid)]
     if conversion:
         shift, multiplier, zero = conversion
         lines.append(f"time_conv shift={shift} multiplier={multiplier} zero={zero}")
-    lines.append(f"auxtrace_info type={SPE_TYPE} words={SPE_PMU},1")
+    if described:
+        lines.append(f"auxtrace_info type={SPE_TYPE} words={SPE_PMU},1")
     lines += [f"auxtrace index={index} cpu={cpu} tid={tid} trace={padded(trace).hex()}" for index, (cpu, tid, trace) in enumerate(traces)]
-    return recording.make("\n".join(lines) + "\n" + records, pipe=pipe)
+    return recording.make("\n".join(lines) + "\n" + records, **form)
 
 
 def spe_operations(count, choose, cpu=0, cores=True, times=True):

@@ -308,6 +308,23 @@ def test_on_a_screen(perf, made):
     (folder / "perf.hist.0").unlink()
 
 
+def test_on_a_screen_of_a_large_recording(perf, made):
+    """Blocks are of all samples, and so is what stands above them: a recording so large is shown in part first else."""
+    if perf("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    script, folder = made[1].replace("|BRANCH_STACK", "|RAW|BRANCH_STACK"), made[2]
+    maker, path = recording.Maker(re.sub(r"^sample .*", rf"\g<0> raw={bytes(56000).hex()}", script, flags=re.M)), folder / "large.data"
+    records = maker.data()
+    maker.data = lambda: records * 15
+    path.write_bytes(maker.make())
+    assert path.stat().st_size > 192 << 20
+    branches_taken = script.count(">0x") * 15
+    with screens.Screen([perf, "report", "--total-cycles", "-i", path], folder, columns=120) as screen:
+        assert f"Samples: {branches_taken // 1000}K of event" in screen.until("row 1 of")[0]
+        screen.after("q", "ended with 0")
+    path.unlink()
+
+
 # ---- perf annotate: the kernel's perf 6.1 dies of these recordings, so cycles and instructions are counted here ----
 
 def annotated(script, functions, function, addresses):

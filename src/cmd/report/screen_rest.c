@@ -37,12 +37,17 @@ struct screen_rest {
 	unsigned int taken;
 };
 
+/* The first row that is shown is made of all. */
+static bool needs_all(const struct report_options *options)
+{
+	return options->stitch_lbr || options->total_cycles;
+}
+
 bool screen_rest_has_beginning(const struct report_options *options)
 {
 	struct stat status;
 	const char *path = options->input.input;
-	return path && !stat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= LARGE && !options->time &&
-	       !options->stitch_lbr && !options->total_cycles;
+	return path && !stat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= LARGE && !options->time && !needs_all(options);
 }
 
 unsigned int screen_rest_part(const struct report *report)
@@ -50,7 +55,7 @@ unsigned int screen_rest_part(const struct report *report)
 	enum { PIECES_SHOWN = 12 };
 	const struct reader *reader = report->session->reader;
 	size_t pieces = session_piece_count(report->session);
-	if (reader->data_end - reader->data_offset < LARGE || report->stitcher || pieces < 4 * PIECES_SHOWN)
+	if (reader->data_end - reader->data_offset < LARGE || needs_all(report->options) || pieces < 4 * PIECES_SHOWN)
 		return 0;
 	return (unsigned int)(pieces / PIECES_SHOWN);
 }

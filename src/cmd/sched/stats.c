@@ -383,6 +383,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = options_parse(options, OPTIONS_STOP_AT_FIRST_WORD, words, argv, &command, &words);
 	if (error)
 		return error;
+	if (!strcmp(what, "record") && command.common.format)
+		return error_new_kind(ERROR_USAGE, "record writes a recording: --format and -j are for report and diff");
 	if (!strcmp(what, "record"))
 		return record(&command, arguments, argv, ret_status);
 	if (!strcmp(what, "report") && !words)

@@ -180,6 +180,21 @@ def test_streams(perf, tmp_path):
     assert "llc-access" not in shown(perf, "script", "--no-itrace", "-i", path)
 
 
+@pytest.mark.parametrize("form", [{"swap": True}, {"swap": True, "pipe": True}, {"pipe": True}], ids=" ".join)
+@pytest.mark.parametrize("described", [True, False], ids=["described", "not described"])
+def test_forms(perf, tmp_path, form, described):
+    """Of the other byte order, as a stream: the same trace, which is passed over where no record says what it is, and the records behind it."""
+    made = [(0, -1, spe_operations(20, random.Random(5)))]
+    for name, how in (("plain", {}), ("other", form)):
+        (tmp_path / name).write_bytes(spe_recording(made, PROGRAMS + NAMES, described=described, **how))
+    for words, wanted in ((["script", "--show-task-events"], "l1d-access" if described else "p29"), (["report", "--tasks"], "other")):
+        text = shown(perf, *words, "-i", tmp_path / "plain")
+        assert wanted in text and shown(perf, *words, "-i", tmp_path / "other") == text
+        if "pipe" in form:
+            done = subprocess.run([perf.path, *words, "-i", "-"], input=(tmp_path / "other").read_bytes(), capture_output=True, check=True)
+            assert done.stdout.decode() == text
+
+
 @pytest.mark.parametrize("letters, message", [("q", "decoded whole"), ("i5", "unit"), ("i5h", "unit"), ("s", "number of events"), ("bK", "unknown letter 'K'"), ("y", "cycles"),
                                               ("g", "call chains"), ("i99999999999999999999ms", "unit")])
 def test_refused(perf, letters, message):

@@ -245,6 +245,37 @@ static void test_kernel(void **state)
 	machine_destroy(machine);
 }
 
+static const char *name_at(const struct machine *machine, uint64_t address)
+{
+	const struct map *map = maps_find(machine->kernel_maps, address, UINT64_MAX);
+	return map ? map->dso->name : "nothing";
+}
+
+/* A program's code is given to another one before its end is told of: the other one stays, whatever of its place it has got. */
+static void test_late_ends_of_programs(void **state)
+{
+	static const struct {
+		uint64_t start, length;
+		const char *found[3]; /* at 0x1000, 0x1100 and 0x1200 then */
+	} others[] = {
+		{0xf00, 0x180, {"other", "nothing", "nothing"}},
+		{0xf00, 0x280, {"other", "other", "nothing"}},
+		{0xf00, 0x800, {"other", "other", "other"}},
+		{0x2000, 0x100, {"nothing", "nothing", "nothing"}},
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		const uint64_t base = 0xffffffffc0000000;
+		struct machine *machine = machine_create();
+		machine_add_ksymbol(machine, base + 0x1000, 0x300, "one", true, false, 10);
+		machine_add_ksymbol(machine, base + others[i].start, (uint32_t)others[i].length, "other", true, false, 20);
+		machine_add_ksymbol(machine, base + 0x1000, 0x300, "one", true, true, 30);
+		assert_string_equal(name_at(machine, base + others[i].start), "other");
+		for (size_t j = 0; j < 3; j++)
+			assert_string_equal(name_at(machine, base + 0x1000 + 0x100 * j), others[i].found[j]);
+		machine_destroy(machine);
+	}
+}
+
 /* Modules whose sizes reach into the ones behind them, as kernels since 6.4 tell them, in three orders. */
 static void test_modules_overlap(void **state)
 {
@@ -278,10 +309,10 @@ int model_machine_tests(void);
 int model_machine_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_nameless),	 cmocka_unit_test(test_reused_ids),
-		cmocka_unit_test(test_deep_forks),   cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
-		cmocka_unit_test(test_dso_identity), cmocka_unit_test(test_kernel),	 cmocka_unit_test(test_modules_overlap),
-		cmocka_unit_test(test_cgroups),	     cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_names),		cmocka_unit_test(test_nameless),    cmocka_unit_test(test_reused_ids),
+		cmocka_unit_test(test_deep_forks),	cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
+		cmocka_unit_test(test_dso_identity),	cmocka_unit_test(test_kernel),	    cmocka_unit_test(test_late_ends_of_programs),
+		cmocka_unit_test(test_modules_overlap), cmocka_unit_test(test_cgroups),	    cmocka_unit_test(test_strays),
 	};
 	return cmocka_run_group_tests_name("model/machine", tests, NULL, NULL);
 }

@@ -122,9 +122,22 @@ def test_clock(perf, oracle, tmp_path):
     """Counters' ticks in the recording's time: as they are written, and short ones."""
     path = tmp_path / "perf.data"
     trace = b"".join(spe_record(LOAD, 0x400100, RETIRED | TLB_ACCESS, time, data=0x7000, context=7) for time in (2000, 1 << 20, 1 << 40))
-    path.write_bytes(spe_recording([(0, -1, trace)], PROGRAMS, conversion=(10, 4097, 12345)))
     words = ("script", "--ns", "--itrace=t", "-F", "time,ip", "-i", path)
-    assert shown(perf, *words) == shown(oracle, *words) != ""
+    short = "time_conv shift=10 multiplier=4097 zero=12345 cycles=0x700000000 mask=0xffffffff cap_zero=1 cap_short=1\n"
+    times = set()
+    for how in ({"conversion": (10, 4097, 12345)}, {"conversion": None, "head": traces.SPE_HEAD + short}):
+        path.write_bytes(spe_recording([(0, -1, trace)], PROGRAMS, **how))
+        assert shown(perf, *words) == shown(oracle, *words) != ""
+        times.add(shown(perf, *words))
+    assert len(times) == 2
+
+
+def test_full_buffer(perf, tmp_path):
+    """That the processor lost a part is told."""
+    path = tmp_path / "perf.data"
+    trace = spe_record(LOAD, 0x400100, RETIRED | TLB_ACCESS, 2000, data=0x7000, context=7)
+    path.write_bytes(spe_recording([(0, -1, trace)], PROGRAMS + "".join(f"aux offset=0 size=64 flags={flags} time=900 id=1 cpu=0\n" for flags in (1, 0, 3))))
+    assert "buffer of the hardware trace was full 2 times" in perf("script", "-i", path).stderr
 
 
 def test_injected(perf, oracle, spe, tmp_path):

@@ -16,6 +16,7 @@ case " $* " in
 		fi
 		;;
 	esac ;;
+*) set -- "$@" -fno-lto ;; # objects of the other build may bring what link-time optimisation starts from
 esac
 exec cc "$@"
 """

@@ -302,7 +302,8 @@ def test_export_to_sqlite(perf, python, record, folder):
     samples = len(lines_of(perf, "script", "-i", path, "-G", "-F", "event", cwd=folder))
     assert connection.execute("SELECT count(*) FROM samples").fetchone() == (samples,)
     names = dict(connection.execute("SELECT name, count(*) FROM samples JOIN symbols ON symbol_id = symbols.id GROUP BY 1"))
-    assert names["leaf"] > samples / 3
+    leaves = [line for line in lines_of(perf, "script", "-i", path, "-G", "-F", "ip,sym", cwd=folder) if line.split()[1:] == ["leaf"]]
+    assert leaves and names["leaf"] == len(leaves)
     callers = connection.execute("SELECT DISTINCT symbols.name FROM samples JOIN call_paths leaf ON call_path_id = leaf.id JOIN call_paths caller "
                                  "ON leaf.parent_id = caller.id JOIN symbols ON caller.symbol_id = symbols.id JOIN symbols s ON leaf.symbol_id = s.id "
                                  "WHERE s.name = 'leaf'").fetchall()

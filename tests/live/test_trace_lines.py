@@ -170,17 +170,19 @@ int main(void)
 
 
 def marked(lines):
-    """Signals and ends of each thread, in the order of births of threads."""
-    threads = {}
+    """Signals and ends of each thread. Numbers of threads say nothing: neighbours set where they go on, so that they come again at once, or in another order."""
+    alive, ended = {}, []
     for tid, text in lines:
         text = re.sub(r"si_pid=\d+", "si_pid=", re.sub(r"si_([us])time=\d+", r"si_\1time=", text)) # ticks of the clock
-        threads.setdefault(int(tid), []).append(text)
-    first = next(iter(threads))
-    return [threads[tid] for tid in sorted(threads, key=lambda tid: (tid - first) % (1 << 32))]
+        alive.setdefault(tid, []).append(text)
+        if text.startswith("+++"):
+            ended.append(alive.pop(tid))
+    assert not alive, alive
+    return sorted(ended)
 
 
 def test_signals(perf, bpf, tmp_path):
-    """What strace says between --- and +++, of the same threads in the same order."""
+    """What strace says between --- and +++, of each thread."""
     program = build(tmp_path, SIGNALS, "-lpthread")
     strace = shutil.which("strace")
     if not strace:

@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_export  # noqa: E402
+import protobuf  # noqa: E402
 
 
 def table(perf, folder, path, *words):
@@ -56,18 +57,7 @@ def check_totals(perf, folder, path, wanted, children=True):
 
 # ---- protocol buffers, as pprof has them ----
 
-def varint(value):
-    out = b""
-    while value > 0x7f:
-        out += bytes([value & 0x7f | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
+varint, field = protobuf.encode_varint, protobuf.encode_field
 
 
 class Pprof:

@@ -1,4 +1,4 @@
-"""Reads protocol buffers without their schema: decode(bytes) → {field: [values]}, where values of pieces are bytes."""
+"""Protocol buffers without their schema. Reading: decode(bytes) → {field: [values]}, where values of pieces are bytes. Writing: encode_field(number, value) + …"""
 
 
 def varint(data, at):
@@ -45,3 +45,18 @@ def one(fields, number, default=0):
     values = fields.get(number, [default])
     assert len(values) == 1, (number, values)
     return values[0]
+
+
+def encode_varint(value):
+    out = b""
+    while value > 0x7f:
+        out += bytes([value & 0x7f | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def encode_field(number, value):
+    """A number, or bytes: a text or a message."""
+    if isinstance(value, int):
+        return encode_varint(number << 3) + encode_varint(value)
+    return encode_varint(number << 3 | 2) + encode_varint(len(value)) + value

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import protobuf  # noqa: E402
 import recording  # noqa: E402
 
 FEATURE, PLACE = 240, 72 + 240 // 8  # the bit's byte in the file's head
@@ -70,15 +71,7 @@ def whole(perf, live, tmp_path_factory):
     return (folder / "perf.data").read_bytes()
 
 
-def varint(value):
-    out = b""
-    while value > 0x7f:
-        out += bytes([value & 0x7f | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-MAGIC = b"carried\0" + varint(1)
+MAGIC = b"carried\0" + protobuf.encode_varint(1)
 MANY = 60 << 20
 BOMBS = {
     "not compressed": struct.pack("<QQ", 1, 1000) + bytes(1000),
@@ -89,8 +82,8 @@ BOMBS = {
     "another version": struct.pack("<QQ", 2, 5) + zstd(bytes(5)),
     "nothing": b"",
     "zeros": struct.pack("<QQ", 1, MANY) + zstd(bytes(MANY)),
-    "texts": struct.pack("<QQ", 1, MANY) + zstd(MAGIC + varint(MANY // 2) + bytes(MANY - len(MAGIC) - len(varint(MANY // 2)))),
-    "lists": struct.pack("<QQ", 1, MANY) + zstd((MAGIC + varint(0) + varint(2) + varint(1 << 60)).ljust(MANY, b"\x01")),
+    "texts": struct.pack("<QQ", 1, MANY) + zstd(MAGIC + protobuf.encode_varint(MANY // 2) + bytes(MANY - len(MAGIC) - len(protobuf.encode_varint(MANY // 2)))),
+    "lists": struct.pack("<QQ", 1, MANY) + zstd((MAGIC + protobuf.encode_varint(0) + protobuf.encode_varint(2) + protobuf.encode_varint(1 << 60)).ljust(MANY, b"\x01")),
     "numbers without end": struct.pack("<QQ", 1, MANY) + zstd(MAGIC.ljust(MANY, b"\xff")),
 }
 

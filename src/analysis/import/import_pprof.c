@@ -8,28 +8,13 @@
 #include "analysis/import/imported.h"
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
+#include "base/formats/pprof.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum profile_field {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE,
-	PROFILE_MAPPING,
-	PROFILE_LOCATION,
-	PROFILE_FUNCTION,
-	PROFILE_STRING,
-};
-enum value_type_field { VALUE_TYPE = 1, VALUE_UNIT };
-enum sample_field { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-enum label_field { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
-enum mapping_field { MAPPING_ID = 1, MAPPING_FILE = 5 };
-enum location_field { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
-enum line_field { LINE_FUNCTION = 1, LINE_NUMBER };
-enum function_field { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
 /* WORDS_MAX: what the stacks of values that stand for several samples may take in the recording, eight bytes each. */
 enum { NOT_A_VALUE = UINT32_MAX, STEP_NS = 1000, SAMPLE_WORDS = 10, WORDS_MAX = 1 << 26, TYPES_MAX = 64 };
@@ -122,9 +107,9 @@ static void read_value_type(struct reading *reading, struct cursor message)
 {
 	struct value_type type = {.scale = 1};
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == VALUE_TYPE)
+		if (field.number == PPROF_VALUE_TYPE)
 			type.type = field.value;
-		else if (field.number == VALUE_UNIT)
+		else if (field.number == PPROF_VALUE_UNIT)
 			type.unit = field.value;
 	if (reading->types.len < TYPES_MAX)
 		vec_push(&reading->types, type);
@@ -134,9 +119,9 @@ static void read_mapping(struct reading *reading, struct cursor message)
 {
 	uint64_t id = 0, file = 0;
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == MAPPING_ID)
+		if (field.number == PPROF_MAPPING_ID)
 			id = field.value;
-		else if (field.number == MAPPING_FILE)
+		else if (field.number == PPROF_MAPPING_FILE)
 			file = field.value;
 	*map64_insert(&reading->mapping_files, id, NULL) = file + 1;
 }
@@ -146,11 +131,11 @@ static void read_location(struct reading *reading, struct cursor message)
 	struct pprof_location location = {.message = message};
 	uint64_t id = 0;
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == LOCATION_ID)
+		if (field.number == PPROF_LOCATION_ID)
 			id = field.value;
-		else if (field.number == LOCATION_MAPPING)
+		else if (field.number == PPROF_LOCATION_MAPPING)
 			location.mapping = field.value;
-		else if (field.number == LOCATION_ADDRESS)
+		else if (field.number == PPROF_LOCATION_ADDRESS)
 			location.address = field.value;
 	vec_push(&reading->locations, location);
 	*map64_insert(&reading->location_index, id, NULL) = reading->locations.len;
@@ -161,13 +146,13 @@ static void read_function(struct reading *reading, struct cursor message)
 	struct pprof_function function = {0};
 	uint64_t id = 0, system_name = 0;
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == FUNCTION_ID)
+		if (field.number == PPROF_FUNCTION_ID)
 			id = field.value;
-		else if (field.number == FUNCTION_NAME)
+		else if (field.number == PPROF_FUNCTION_NAME)
 			function.name = field.value;
-		else if (field.number == FUNCTION_SYSTEM_NAME)
+		else if (field.number == PPROF_FUNCTION_SYSTEM_NAME)
 			system_name = field.value;
-		else if (field.number == FUNCTION_FILE)
+		else if (field.number == PPROF_FUNCTION_FILE)
 			function.file = field.value;
 	function.name = function.name ? function.name : system_name;
 	vec_push(&reading->functions, function);
@@ -178,19 +163,19 @@ static bool read_tables(struct reading *reading, struct cursor profile)
 {
 	for (struct field field; next_field(&profile, &field);)
 		switch (field.number) {
-		case PROFILE_SAMPLE_TYPE:
+		case PPROF_SAMPLE_TYPE:
 			read_value_type(reading, field.message);
 			break;
-		case PROFILE_MAPPING:
+		case PPROF_MAPPING:
 			read_mapping(reading, field.message);
 			break;
-		case PROFILE_LOCATION:
+		case PPROF_LOCATION:
 			read_location(reading, field.message);
 			break;
-		case PROFILE_FUNCTION:
+		case PPROF_FUNCTION:
 			read_function(reading, field.message);
 			break;
-		case PROFILE_STRING:
+		case PPROF_STRING:
 			vec_push(&reading->strings,
 				 intern_bytes(&reading->imported->texts, (const char *)field.message.at, cursor_left(&field.message)));
 			break;
@@ -239,9 +224,9 @@ static struct imported_frame read_line(const struct reading *reading, struct cur
 {
 	uint64_t id = 0, line = 0;
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == LINE_FUNCTION)
+		if (field.number == PPROF_LINE_FUNCTION)
 			id = field.value;
-		else if (field.number == LINE_NUMBER)
+		else if (field.number == PPROF_LINE_NUMBER)
 			line = field.value;
 	const uint64_t *number = map64_find(&reading->function_index, id);
 	const struct pprof_function *function = number ? &reading->functions.data[*number - 1] : NULL;
@@ -261,7 +246,7 @@ static void read_lines(struct reading *reading, struct pprof_location *location)
 	size_t count = 0;
 	struct cursor message = location->message;
 	for (struct field field; count < LINES_MAX && next_field(&message, &field);) {
-		if (field.number != LOCATION_LINE)
+		if (field.number != PPROF_LOCATION_LINE)
 			continue;
 		frames[count] = read_line(reading, field.message);
 		count += *frames[count].function != '\0';
@@ -303,11 +288,11 @@ static void read_label(const struct reading *reading, struct cursor message, str
 	const char *key = "", *text = "";
 	uint64_t number = 0;
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == LABEL_KEY)
+		if (field.number == PPROF_LABEL_KEY)
 			key = string_at(reading, field.value);
-		else if (field.number == LABEL_TEXT)
+		else if (field.number == PPROF_LABEL_TEXT)
 			text = string_at(reading, field.value);
-		else if (field.number == LABEL_NUMBER)
+		else if (field.number == PPROF_LABEL_NUMBER)
 			number = field.value;
 	bool is_pid = !strcmp(key, "pid"), is_tid = !strcmp(key, "tid") || !strcmp(key, "thread_id");
 	labels->has_pid |= is_pid;
@@ -357,11 +342,11 @@ static void read_sample(struct reading *reading, struct cursor message)
 	uint32_t stack = IMPORTED_NO_STACK;
 	number_list path = {0}, values = {0};
 	for (struct field field; next_field(&message, &field);)
-		if (field.number == SAMPLE_LOCATION)
+		if (field.number == PPROF_SAMPLE_LOCATION)
 			add_numbers(&field, &path);
-		else if (field.number == SAMPLE_VALUE)
+		else if (field.number == PPROF_SAMPLE_VALUE)
 			add_numbers(&field, &values);
-		else if (field.number == SAMPLE_LABEL)
+		else if (field.number == PPROF_SAMPLE_LABEL)
 			read_label(reading, field.message, &labels);
 	for (size_t i = path.len; i-- > 0;)
 		stack = add_location(reading, path.data[i], stack);
@@ -384,7 +369,7 @@ struct error *import_pprof(const char *data, size_t size, const struct import_op
 	if (!error)
 		settle_types(&reading);
 	for (struct field field; !error && next_field(&profile, &field);)
-		if (field.number == PROFILE_SAMPLE)
+		if (field.number == PPROF_SAMPLE)
 			read_sample(&reading, field.message);
 	vec_deinit(&reading.strings);
 	vec_deinit(&reading.functions);

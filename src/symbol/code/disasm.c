@@ -208,11 +208,19 @@ bool disasm_next(struct disasm *disasm, struct code *code, struct instruction *r
 	return true;
 }
 
-unsigned int disasm_written(struct disasm *disasm, cs_regs ret)
+uint32_t disasm_written(struct disasm *disasm, uint8_t (*number_of)(unsigned int reg))
 {
-	cs_regs read;
+	cs_regs read, written;
 	uint8_t read_count, written_count;
-	return capstone.regs_access(disasm->handle, disasm->insn, read, &read_count, ret, &written_count) == CS_ERR_OK ? written_count : 0;
+	uint32_t result = 0;
+	if (capstone.regs_access(disasm->handle, disasm->insn, read, &read_count, written, &written_count) != CS_ERR_OK)
+		return 0;
+	for (uint8_t i = 0; i < written_count; i++) {
+		uint8_t number = number_of(written[i]);
+		if (number != OPERATION_NO_REGISTER)
+			result |= (uint32_t)1 << number;
+	}
+	return result;
 }
 
 const struct calling *disasm_calling(const struct disasm *disasm)

@@ -14,8 +14,9 @@ struct disasm {
 	bool valid; /* insn is the instruction that was given last */
 };
 
-/* The numbers of capstone that the instruction writes to, also those that its text doesn't name. Returns how many. */
-unsigned int disasm_written(struct disasm *disasm, cs_regs ret);
+/* Bit set of the registers that the instruction writes to, also those that its text doesn't name. `number_of` makes their numbers of
+ * capstone's; OPERATION_NO_REGISTER = not one of those. */
+uint32_t disasm_written(struct disasm *disasm, uint8_t (*number_of)(unsigned int reg));
 
 void operation_of_x86(struct disasm *disasm, struct code_operation *ret);
 void operation_of_arm64(struct disasm *disasm, struct code_operation *ret);

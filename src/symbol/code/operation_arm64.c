@@ -47,11 +47,13 @@ static void note_operand(const cs_insn *insn, const cs_arm64 *arm64, unsigned in
 static void note_kind(const cs_insn *insn, struct code_operation *ret)
 {
 	const cs_arm64 *arm64 = &insn->detail->arm64;
-	const cs_arm64_op *operands = arm64->operands, *last = &operands[arm64->op_count - 1];
+	const cs_arm64_op *operands = arm64->operands;
 	uint8_t target = arm64->op_count >= 2 && operands[0].type == ARM64_OP_REG ? whole(operands[0].reg) : OPERATION_NO_REGISTER;
 	if (target == OPERATION_NO_REGISTER)
 		return;
-	int64_t value = last->type == ARM64_OP_IMM ? last->imm << (last->shift.type == ARM64_SFT_LSL ? last->shift.value & 31 : 0) : 0;
+	const cs_arm64_op *last = &operands[arm64->op_count - 1];
+	unsigned int shift = last->shift.type == ARM64_SFT_LSL ? last->shift.value & 31 : 0;
+	int64_t value = last->type == ARM64_OP_IMM ? (int64_t)((uint64_t)last->imm << shift) : 0;
 	uint8_t source = operands[1].type == ARM64_OP_REG ? whole(operands[1].reg) : OPERATION_NO_REGISTER;
 	enum operation_kind kind = OPERATION_OTHER;
 	switch (insn->id) {
@@ -89,13 +91,7 @@ void operation_of_arm64(struct disasm *disasm, struct code_operation *ret)
 {
 	const cs_insn *insn = disasm->insn;
 	const cs_arm64 *arm64 = &insn->detail->arm64;
-	cs_regs written;
-	unsigned int count = disasm_written(disasm, written);
-	for (unsigned int i = 0; i < count; i++) {
-		uint8_t number = number_of(written[i]);
-		if (number != OPERATION_NO_REGISTER)
-			ret->written |= BIT(number);
-	}
+	ret->written = disasm_written(disasm, number_of);
 	for (unsigned int i = 0; i < arm64->op_count; i++)
 		if (arm64->operands[i].type == ARM64_OP_MEM && !ret->has_operand)
 			note_operand(insn, arm64, i, ret);

@@ -166,13 +166,7 @@ void operation_of_x86(struct disasm *disasm, struct code_operation *ret)
 {
 	const cs_insn *insn = disasm->insn;
 	const cs_x86 *x86 = &insn->detail->x86;
-	cs_regs written;
-	unsigned int count = disasm_written(disasm, written);
-	for (unsigned int i = 0; i < count; i++) {
-		uint8_t number = number_of(written[i]);
-		if (number != OPERATION_NO_REGISTER)
-			ret->written |= BIT(number);
-	}
+	ret->written = disasm_written(disasm, number_of);
 	for (unsigned int i = 0; i < x86->op_count; i++)
 		if (x86->operands[i].type == X86_OP_MEM && !ret->has_operand)
 			note_operand(insn, &x86->operands[i].mem, ret);

@@ -3,6 +3,7 @@
  *
  *	sample ──► location (address) ──► line, one for each function that is inlined there and the one around them ──► function
  *	                          └─────► mapping */
+#include "base/formats/pprof.h"
 #include "base/buildid.h"
 #include "base/formats/protobuf.h"
 #include "view/export/gzip.h"
@@ -13,26 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-enum profile_field {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE,
-	PROFILE_MAPPING,
-	PROFILE_LOCATION,
-	PROFILE_FUNCTION,
-	PROFILE_STRING,
-	PROFILE_TIME_NANOS = 9,
-	PROFILE_DURATION_NANOS = 10,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-};
-enum value_type_field { VALUE_TYPE = 1, VALUE_UNIT };
-enum sample_field { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-enum label_field { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
-enum mapping_field { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILE, MAPPING_BUILD_ID, MAPPING_HAS_FUNCTIONS };
-enum location_field { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
-enum line_field { LINE_FUNCTION = 1, LINE_NUMBER };
-enum function_field { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
 struct writing {
 	const struct samples *samples;
@@ -46,7 +27,7 @@ struct writing {
 };
 
 /* What was put together in `message`, as a field of the profile. */
-static void end_message(struct writing *writing, enum profile_field field)
+static void end_message(struct writing *writing, enum pprof_profile_field field)
 {
 	protobuf_add_message(&writing->out, field, &writing->message);
 	stream_on(&writing->out, writing->sink);
@@ -56,9 +37,9 @@ static void end_message(struct writing *writing, enum profile_field field)
 
 static void add_value_type(struct writing *writing, const char *type, const char *unit)
 {
-	protobuf_add_u64(&writing->message, VALUE_TYPE, string_table_number(&writing->strings, type));
-	protobuf_add_u64(&writing->message, VALUE_UNIT, string_table_number(&writing->strings, unit));
-	end_message(writing, PROFILE_SAMPLE_TYPE);
+	protobuf_add_u64(&writing->message, PPROF_VALUE_TYPE, string_table_number(&writing->strings, type));
+	protobuf_add_u64(&writing->message, PPROF_VALUE_UNIT, string_table_number(&writing->strings, unit));
+	end_message(writing, PPROF_SAMPLE_TYPE);
 }
 
 /* The number of samples, then the period of each event; viewers show the first event, unless they are told otherwise. */
@@ -71,7 +52,7 @@ static void add_value_types(struct writing *writing)
 		if (!event->samples)
 			continue;
 		if (!writing->column_count)
-			protobuf_add_u64(&writing->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_table_number(&writing->strings, event->name));
+			protobuf_add_u64(&writing->out, PPROF_DEFAULT_SAMPLE_TYPE, string_table_number(&writing->strings, event->name));
 		writing->columns[i] = writing->column_count++;
 		add_value_type(writing, event->name, event->nanoseconds ? "nanoseconds" : "count");
 	}
@@ -82,17 +63,17 @@ static void add_locations(struct writing *writing, uint32_t stack)
 	locations_of_stack(&writing->locations, writing->samples, stack, &writing->path);
 	for (size_t i = 0; i < writing->path.len; i++)
 		protobuf_varint(&writing->list, writing->path.data[i]);
-	protobuf_add_message(&writing->message, SAMPLE_LOCATION, &writing->list);
+	protobuf_add_message(&writing->message, PPROF_SAMPLE_LOCATION, &writing->list);
 }
 
 static void add_label(struct writing *writing, const char *key, const char *text, uint64_t number)
 {
-	protobuf_add_u64(&writing->part, LABEL_KEY, string_table_lasting(&writing->strings, key));
+	protobuf_add_u64(&writing->part, PPROF_LABEL_KEY, string_table_lasting(&writing->strings, key));
 	if (text)
-		protobuf_add_u64(&writing->part, LABEL_TEXT, string_table_lasting(&writing->strings, text));
+		protobuf_add_u64(&writing->part, PPROF_LABEL_TEXT, string_table_lasting(&writing->strings, text));
 	else
-		protobuf_add_present(&writing->part, LABEL_NUMBER, number);
-	protobuf_add_message(&writing->message, SAMPLE_LABEL, &writing->part);
+		protobuf_add_present(&writing->part, PPROF_LABEL_NUMBER, number);
+	protobuf_add_message(&writing->message, PPROF_SAMPLE_LABEL, &writing->part);
 }
 
 static void add_sample(struct writing *writing, const struct samples_row *row)
@@ -103,11 +84,11 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 	protobuf_varint(&writing->list, row->count);
 	for (uint32_t column = 0; column < writing->column_count; column++)
 		protobuf_varint(&writing->list, column == writing->columns[row->event] ? row->period : 0);
-	protobuf_add_message(&writing->message, SAMPLE_VALUE, &writing->list);
+	protobuf_add_message(&writing->message, PPROF_SAMPLE_VALUE, &writing->list);
 	add_label(writing, "pid", NULL, thread->pid);
 	add_label(writing, "tid", NULL, thread->tid);
 	add_label(writing, "comm", samples->actors.data[row->actor].comm, 0);
-	end_message(writing, PROFILE_SAMPLE);
+	end_message(writing, PPROF_SAMPLE);
 }
 
 /* ---- what they refer to ---- */
@@ -117,19 +98,19 @@ static void add_location(struct writing *writing, size_t number)
 	const struct samples *samples = writing->samples;
 	const struct location *location = &writing->locations.list.data[number];
 	const struct samples_frame *outer = &samples->frames.data[samples->stacks.data[location->outer].frame];
-	protobuf_add_u64(&writing->message, LOCATION_ID, number + 1);
+	protobuf_add_u64(&writing->message, PPROF_LOCATION_ID, number + 1);
 	if (outer->mapping != SAMPLES_NONE)
-		protobuf_add_u64(&writing->message, LOCATION_MAPPING, outer->mapping + (uint64_t)1);
-	protobuf_add_u64(&writing->message, LOCATION_ADDRESS, outer->address);
+		protobuf_add_u64(&writing->message, PPROF_LOCATION_MAPPING, outer->mapping + (uint64_t)1);
+	protobuf_add_u64(&writing->message, PPROF_LOCATION_ADDRESS, outer->address);
 	for (uint32_t stack = location->inner;; stack = samples->stacks.data[stack].parent) {
 		const struct samples_frame *frame = &samples->frames.data[samples->stacks.data[stack].frame];
-		protobuf_add_u64(&writing->part, LINE_FUNCTION, frame->function + (uint64_t)1);
-		protobuf_add_u64(&writing->part, LINE_NUMBER, frame->line);
-		protobuf_add_message(&writing->message, LOCATION_LINE, &writing->part);
+		protobuf_add_u64(&writing->part, PPROF_LINE_FUNCTION, frame->function + (uint64_t)1);
+		protobuf_add_u64(&writing->part, PPROF_LINE_NUMBER, frame->line);
+		protobuf_add_message(&writing->message, PPROF_LOCATION_LINE, &writing->part);
 		if (stack == location->outer)
 			break;
 	}
-	end_message(writing, PROFILE_LOCATION);
+	end_message(writing, PPROF_LOCATION);
 }
 
 static void add_mapping(struct writing *writing, size_t number)
@@ -138,16 +119,16 @@ static void add_mapping(struct writing *writing, size_t number)
 	const struct samples_file *file = &writing->samples->files.data[mapping->file];
 	char build_id[41];
 	buildid_format(&file->build_id, build_id);
-	protobuf_add_u64(&writing->message, MAPPING_ID, number + 1);
-	protobuf_add_u64(&writing->message, MAPPING_START, mapping->start);
-	protobuf_add_u64(&writing->message, MAPPING_LIMIT, mapping->end);
-	protobuf_add_u64(&writing->message, MAPPING_OFFSET, mapping->offset);
-	protobuf_add_u64(&writing->message, MAPPING_FILE, string_table_number(&writing->strings, file->name));
-	protobuf_add_u64(&writing->message, MAPPING_BUILD_ID, string_table_number(&writing->strings, build_id));
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_ID, number + 1);
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_START, mapping->start);
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_LIMIT, mapping->end);
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_OFFSET, mapping->offset);
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_FILE, string_table_number(&writing->strings, file->name));
+	protobuf_add_u64(&writing->message, PPROF_MAPPING_BUILD_ID, string_table_number(&writing->strings, build_id));
 	/* All that is known is here already: nobody has to look for it. */
 	for (uint32_t flag = 0; flag < 4; flag++)
-		protobuf_add_u64(&writing->message, MAPPING_HAS_FUNCTIONS + flag, 1);
-	end_message(writing, PROFILE_MAPPING);
+		protobuf_add_u64(&writing->message, PPROF_MAPPING_HAS_FUNCTIONS + flag, 1);
+	end_message(writing, PPROF_MAPPING);
 }
 
 static void add_functions(struct writing *writing)
@@ -156,12 +137,12 @@ static void add_functions(struct writing *writing)
 	const char **sources = samples_function_sources(samples);
 	for (size_t i = 0; i < samples->functions.len; i++) {
 		uint64_t name = string_table_number(&writing->strings, samples->functions.data[i].name);
-		protobuf_add_u64(&writing->message, FUNCTION_ID, i + 1);
-		protobuf_add_u64(&writing->message, FUNCTION_NAME, name);
-		protobuf_add_u64(&writing->message, FUNCTION_SYSTEM_NAME, name);
+		protobuf_add_u64(&writing->message, PPROF_FUNCTION_ID, i + 1);
+		protobuf_add_u64(&writing->message, PPROF_FUNCTION_NAME, name);
+		protobuf_add_u64(&writing->message, PPROF_FUNCTION_SYSTEM_NAME, name);
 		if (sources[i])
-			protobuf_add_u64(&writing->message, FUNCTION_FILE, string_table_number(&writing->strings, sources[i]));
-		end_message(writing, PROFILE_FUNCTION);
+			protobuf_add_u64(&writing->message, PPROF_FUNCTION_FILE, string_table_number(&writing->strings, sources[i]));
+		end_message(writing, PPROF_FUNCTION);
 	}
 	free(sources);
 }
@@ -170,9 +151,9 @@ static void add_times(struct writing *writing)
 {
 	const struct samples *samples = writing->samples;
 	if (samples->wall_offset_ns)
-		protobuf_add_u64(&writing->out, PROFILE_TIME_NANOS, samples->first_time + samples->wall_offset_ns);
-	protobuf_add_u64(&writing->out, PROFILE_DURATION_NANOS, samples->last_time - samples->first_time);
-	protobuf_add_present(&writing->out, PROFILE_COMMENT, string_table_number(&writing->strings, samples->title));
+		protobuf_add_u64(&writing->out, PPROF_TIME_NANOS, samples->first_time + samples->wall_offset_ns);
+	protobuf_add_u64(&writing->out, PPROF_DURATION_NANOS, samples->last_time - samples->first_time);
+	protobuf_add_present(&writing->out, PPROF_COMMENT, string_table_number(&writing->strings, samples->title));
 }
 
 static void add_profile(struct writing *writing)
@@ -190,7 +171,7 @@ static void add_profile(struct writing *writing)
 	add_times(writing);
 	for (size_t i = 0; i < writing->strings.list.len; i++) {
 		const char *text = writing->strings.list.data[i];
-		protobuf_add_bytes(&writing->out, PROFILE_STRING, text, strlen(text));
+		protobuf_add_bytes(&writing->out, PPROF_STRING, text, strlen(text));
 		stream_on(&writing->out, writing->sink);
 	}
 }

@@ -89,6 +89,7 @@ static void arm64(void **state)
 	enum { X0, X1, X2, X19 = 19, X29 = 29, X30, SP };
 	static const struct expected rows[] = {
 		{"mov x19, x0", "\xf3\x03\x00\xaa", 4, OPERATION_SUM, X19, X0, NONE, NONE, 0, 0, 0, BIT(X19)},
+		{"adrp x0, -0x1000", "\xe0\xff\xff\xd0", 4, OPERATION_CONSTANT, X0, 0, NONE, NONE, -0x1000, 0, 0, BIT(X0)},
 		{"ldr x0, [x1, #8]", "\x20\x04\x40\xf9", 4, OPERATION_LOAD, X0, 0, X1, NONE, 0, 8, ACCESS, BIT(X0)},
 		{"ldr w0, [x1, #8]", "\x20\x08\x40\xb9", 4, OPERATION_OTHER, 0, 0, X1, NONE, 0, 8, ACCESS, BIT(X0)},
 		{"ldr x0, [x1], #16", "\x20\x04\x41\xf8", 4, OPERATION_LOAD, X0, 0, X1, NONE, 16, 0, ACCESS, BIT(X0)},

@@ -298,10 +298,12 @@ const struct symbol *symtab_at(const struct symtab *symtab, size_t index)
 const char **symtab_raw_names(const struct symtab *symtab)
 {
 	const char **names = mem_alloc_array(symtab->count + 1, sizeof(*names));
-	const char *at = symtab->private->names;
+	const char *next = symtab->private->names;
 	for (size_t i = 0; i < symtab->count; i++) {
-		names[i] = at;
-		at += strlen(at) + 1;
+		const char *name = symtab->symbols[i].name;
+		/* In the place of a readable one is that behind the name before: such names are one behind the other in their block. */
+		names[i] = in_block(symtab->private, name) ? name : next;
+		next = names[i] + strlen(names[i]) + 1;
 	}
 	return names;
 }

@@ -111,6 +111,17 @@ def without_places(text):
     return [line for line in text.splitlines() if not re.match(r"# (captured on|data offset|data size|feat offset|\(Tip: )", line)]
 
 
+def test_names_of_the_kernel(perf, oracle, root, live, tmp_path):
+    """They come from a list that becomes the table as it is."""
+    path = tmp_path / "perf.data"
+    done = perf("record", "-q", "-N", "--self-contained", "-e", "context-switches", "-c", "1", "-g", "-o", path, "--", "sh", "-c", "sleep 0.01; sleep 0.01")
+    assert done.returncode == 0, done.stderr
+    told = perf("report", "-i", path, "-v", "--stdio").stderr
+    ours, theirs = (tool("script", "-i", path, "-F", "ip,sym", "--no-inline").stdout for tool in (perf, oracle))
+    kernel = [[line.split() for line in text.splitlines() if line.split() and int(line.split()[0], 16) >> 63] for text in (ours, theirs)]
+    assert "[kernel.kallsyms]: names from the recording" in told and kernel[0] == kernel[1] and len(kernel[0]) > 10
+
+
 def test_the_header_tells_of_it(perf, recorded):
     paths = recorded("fp")
     heads = {kind: perf("report", "--header-only", "-i", paths[kind]).stdout for kind in paths}

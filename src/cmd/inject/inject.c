@@ -51,7 +51,7 @@ static const struct option inject_options[] = {
 		"replace stack copies (--call-graph dwarf) by unwound call chains; the recording becomes much smaller and faster to read"),
 	OPTION_FLAG(0, "self-contained", TYPE, self_contained,
 		    "store names, source lines and code of what was hit in the recording, so that it can be read on any machine"),
-	OPTION_STRING(0, "kallsyms", TYPE, kallsyms, "FILE", "for old command lines: nothing that is put in needs names of the kernel"),
+	OPTION_STRING(0, "kallsyms", TYPE, kallsyms, "FILE", "names of the kernel, for traces (--itrace); nothing else that is put in needs them"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
 	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "traces of virtual machines aren't brought into the host's time"),
@@ -84,7 +84,7 @@ static struct error *check_options(const struct inject_options *options)
 		return error_new_kind(ERROR_USAGE, "no input: give a recording with -i or through a pipe");
 	if (options->vmlinux && !options->ignore_vmlinux && access(options->vmlinux, R_OK))
 		return error_system(errno, "-k %s", options->vmlinux);
-	if (options->kallsyms)
+	if (options->kallsyms && !options->itrace.asked)
 		log_info("--kallsyms: %s isn't read: nothing that is put in needs names of the kernel", options->kallsyms);
 	if (options->strip && !options->itrace.asked)
 		return error_new_kind(ERROR_USAGE, "--strip requires --itrace");

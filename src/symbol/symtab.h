@@ -53,7 +53,8 @@ void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump);
 /* Notes what the recording carries of the file that the symbols are from. */
 struct carried_file;
 void symtab_set_carried(struct symtab *symtab, const struct carried_file *file, bool demangle);
-/* The names of all symbols as they are in the file; freed by the caller, the names are the table's. Not while other threads ask for symbols. */
+/* The names of all symbols as they are in the file; freed by the caller, the names are the table's. Not while other threads ask for
+ * symbols. */
 const char **symtab_raw_names(const struct symtab *symtab);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);

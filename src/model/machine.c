@@ -192,7 +192,7 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
-/* The code may have been given to another one meanwhile, since the kernel tells late that it is free: that one stays. */
+/* Such a record may come late, when its place is another one's: that one stays. */
 static void remove_ksymbol(struct machine *machine, uint64_t address, uint32_t length, uint64_t time)
 {
 	const struct map *first = maps_find(machine->kernel_maps, address, UINT64_MAX);

@@ -79,8 +79,9 @@ static struct error *pin(const struct sample_filter_bpf *skeleton)
 {
 	enum { EVERYBODY = 0666 };
 	if (mkdir(PINNED, 0755))
-		return error_system(errno, PINNED "%s",
-				    errno == EPERM ? ": no BPF file system is mounted there (mount -t bpf bpf /sys/fs/bpf)" : "");
+		return error_system(
+			errno, PINNED "%s",
+			errno == EPERM || errno == ENOENT ? ": no BPF file system is mounted there (mount -t bpf bpf /sys/fs/bpf)" : "");
 	int failure = bpf_obj_pin(bpf_program__fd(skeleton->progs.keep_by_event), pinned_program);
 	if (!failure)
 		failure = bpf_obj_pin(bpf_map__fd(skeleton->maps.filters), pinned_map);

@@ -176,6 +176,14 @@ def test_pinned_beside_many(perf, filters, root):
         assert len(warnings) == 1 and "room for the filters of 4096 counters" in warnings[0], done.stderr
 
 
+def test_pinned_nowhere(perf, root):
+    """Without a BPF file system in its place, the sentence says how one gets there."""
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f"while umount /sys/fs/bpf; do :; done; {perf.path} record --setup-filter pin"], capture_output=True, text=True, check=False)
+    if "loading BPF programs" in done.stderr or "rejected the BPF program" in done.stderr:
+        pytest.skip("filters by the event's number require Linux 6.2")
+    assert done.returncode and "(mount -t bpf bpf /sys/fs/bpf)" in done.stderr, done.stderr
+
+
 def test_where_it_cannot_be(perf, live, tmp_path):
     """stat counts, it has no samples; what is no action is refused."""
     assert "applies to tracepoints only" in perf("stat", "-e", "page-faults", "--filter", "ip > 0", "true").stderr

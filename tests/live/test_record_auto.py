@@ -222,7 +222,7 @@ def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program)
     if not is_walked():
         pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
     path = tmp_path / "data"
-    done = perf("record", "-v", "-o", path, "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=16384,name=copies/u", "-e",
+    done = perf("record", "-v", "-m", "64M", "-o", path, "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=16384,name=copies/u", "-e",
                 "minor-faults/call-graph=auto,name=chains/u", "--", program, str(DEPTH), "fault", "100")
     assert done.returncode == 0, done.stderr
     counts = re.search(r"stacks: (\d+) unwound in the kernel, (\d+) copied", done.stderr)

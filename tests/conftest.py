@@ -34,6 +34,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "alone: no other Python test runs at the same time on this machine, in whatever clone or stage")
     if os.getuid() == 0 and not os.path.exists("/sys/kernel/tracing/events"):  # a machine on which nothing has mounted it yet
         subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], stderr=subprocess.DEVNULL, check=False)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # ignored below nohup or in the background of a script; by programs that tests start it isn't
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.hookimpl(tryfirst=True)

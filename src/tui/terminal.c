@@ -20,6 +20,14 @@
 #undef columns /* macros of <term.h> */
 #undef lines
 
+enum { MOUSE_EVENTS = 8 }; /* as many as ncurses keeps */
+
+/* A click, or a turn of the wheel, which is a key several times. */
+struct mouse_event {
+	int key, line, column;
+	unsigned int times;
+};
+
 struct terminal {
 	SCREEN *screen;
 	int held_errors;  /* what standard error says meanwhile, or -1 */
@@ -29,8 +37,8 @@ struct terminal {
 	bool closed;			  /* by that */
 	bool mouse;
 	int clicked_line, clicked_column;
-	int again; /* what the wheel has turned further: a key … */
-	unsigned int again_count;
+	struct mouse_event events[MOUSE_EVENTS]; /* not told of yet, the newest first */
+	size_t event_count;
 };
 
 const char *terminal_why_not(void)
@@ -291,21 +299,32 @@ void terminal_clicked(const struct terminal *terminal, int *ret_line, int *ret_c
 	*ret_column = terminal->clicked_column;
 }
 
-static int mouse_key(struct terminal *terminal)
+/* What came while nobody read, as the second click of two quick ones, ncurses gives all together, the newest first. */
+static void take_mouse_events(struct terminal *terminal)
 {
 	enum { WHEEL_LINES = 3 };
 	MEVENT event;
-	if (getmouse(&event) != OK)
+	while (terminal->event_count < MOUSE_EVENTS && getmouse(&event) == OK) {
+		struct mouse_event *taken = &terminal->events[terminal->event_count++];
+		if (event.bstate & BUTTON1_PRESSED)
+			*taken = (struct mouse_event){KEY_CLICK, event.y, event.x, 1};
+		else
+			*taken = (struct mouse_event){event.bstate & BUTTON4_PRESSED ? KEY_LINE_UP : KEY_LINE_DOWN, event.y, event.x,
+						      WHEEL_LINES};
+	}
+}
+
+/* Of the oldest one. */
+static int mouse_key(struct terminal *terminal)
+{
+	if (!terminal->event_count)
 		return KEY_NOTHING;
-	terminal->clicked_line = event.y;
-	terminal->clicked_column = event.x;
-	if (event.bstate & BUTTON1_PRESSED)
-		return KEY_CLICK;
-	if (!(event.bstate & (BUTTON4_PRESSED | BUTTON5_PRESSED)))
-		return KEY_NOTHING;
-	terminal->again = event.bstate & BUTTON4_PRESSED ? KEY_LINE_UP : KEY_LINE_DOWN;
-	terminal->again_count = WHEEL_LINES - 1;
-	return terminal->again;
+	struct mouse_event *event = &terminal->events[terminal->event_count - 1];
+	terminal->clicked_line = event->line;
+	terminal->clicked_column = event->column;
+	if (!--event->times)
+		terminal->event_count--;
+	return event->key;
 }
 
 /* However long it takes. To read would go on after the process was stopped and continued (Ctrl-Z, fg), but only when it is asked for a key
@@ -326,14 +345,14 @@ static int await_key(wint_t *key)
 static int next_key(struct terminal *terminal, int wait_ms)
 {
 	wint_t key;
-	if (terminal->again_count) {
-		terminal->again_count--;
-		return terminal->again;
-	}
+	if (terminal->event_count)
+		return mouse_key(terminal);
 	timeout(wait_ms);
 	int kind = wait_ms < 0 ? await_key(&key) : get_wch(&key);
-	if (kind == KEY_CODE_YES && key == KEY_MOUSE)
+	if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
+		take_mouse_events(terminal);
 		return mouse_key(terminal);
+	}
 	if (kind == KEY_CODE_YES)
 		return function_key((int)key);
 	if (kind == OK)

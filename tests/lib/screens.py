@@ -1,10 +1,15 @@
 """Programs on a screen: tmux is the terminal, so that what stands on it can be read, and keys be typed. Each has a tmux server of its own."""
+import contextlib
+import fcntl
 import itertools
 import os
 import pathlib
 import shlex
 import shutil
+import signal
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -19,6 +24,7 @@ class Screen:
     def __init__(self, command, cwd, columns=100, lines=30, **environment):
         if not shutil.which("tmux"):
             pytest.skip("tmux is not installed")
+        self.typed = 0  # characters
         self.name = f"perf-{os.getpid()}-{next(NUMBERS)}"
         self.tmux = ["tmux", "-L", self.name, "-f", "/dev/null"]
         # What stays when the program has ended can be read, too. Ctrl-C may come as a signal to all of the terminal: the shell outlives it.
@@ -43,6 +49,15 @@ class Screen:
         """What a command of tmux says."""
         return subprocess.run([*self.tmux, *words], check=True, capture_output=True, text=True).stdout.strip()
 
+    def processes(self):
+        """Those of the command."""
+        def children(pid):
+            return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+        found = children(self.run("display-message", "-p", "#{pane_pid}"))
+        for pid in found:
+            found += children(pid)
+        return found
+
     def text(self):
         return "\n".join(self.lines())
 
@@ -51,6 +66,7 @@ class Screen:
         subprocess.run([*self.tmux, "send-keys", *keys], check=True)
 
     def type(self, text):
+        self.typed += len(text)
         subprocess.run([*self.tmux, "send-keys", "-l", text], check=True)
 
     def choose(self, title, line, *wanted, without=()):
@@ -68,6 +84,19 @@ class Screen:
     def mouse(self, button, line, column):
         """As a terminal reports it: 0 is the left button, 3 that it is let go, 64 the wheel up, 65 down."""
         self.type(f"\x1b[M{chr(32 + button)}{chr(33 + column)}{chr(33 + line)}")
+
+    @contextlib.contextmanager
+    def held(self):
+        """What is typed meanwhile the program gets all at once."""
+        processes = self.processes()
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        self.typed = 0
+        with open(os.open(f"/proc/{processes[0]}/fd/0", os.O_RDONLY | os.O_NOCTTY), "rb", buffering=0) as terminal:
+            yield
+            started.until(lambda: struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)))[0] >= self.typed, "what was typed is in the terminal")
+        for pid in processes:
+            os.kill(pid, signal.SIGCONT)
 
     def resize(self, columns, lines):
         subprocess.run([*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines)], check=True)

@@ -157,6 +157,22 @@ def test_mouse(report):
     screen.until("# hostname : box")
 
 
+def test_clicks_that_come_together(report):
+    """Both of two quick ones count, also when the program got no CPU between them: one goes to the line, one opens it."""
+    screen = report("--mouse", "-s", "sym", "-g", "caller,0.1", TERM="screen")
+    lines = screen.until("row 1 of", "[.] main")
+    at = next(i for i, line in enumerate(lines) if line.endswith("[.] hot"))
+    with screen.held():
+        for _ in range(2):
+            screen.click(at, 20)
+    screen.until("+ main", f"row {at - 1} of")
+    with screen.held():
+        screen.mouse(65, 3, 3)
+        screen.click(2, 20)
+        screen.mouse(65, 3, 3)
+    screen.until("row 3 of")
+
+
 def test_the_mouse_opens_levels(report):
     screen = report("--mouse", "--hierarchy", "-g", "none", "--no-children", TERM="screen")
     at = next(i for i, line in enumerate(screen.until("row 1 of 2")) if line.endswith("two"))

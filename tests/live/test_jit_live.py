@@ -84,7 +84,7 @@ def test_node(perf, live, node, form, clock):
         assert done.returncode == 0 and re.search(r"^ +\d+\.\d+ .*\bmov", done.stdout, re.M), done.stderr
     for file in pathlib.Path("/tmp").glob("perf-*.map"):
         if not pathlib.Path(f"/proc/{file.stem[5:]}").exists():
-            file.unlink()
+            file.unlink(missing_ok=True)
 
 
 def test_node_injected(perf, oracle, live, node):

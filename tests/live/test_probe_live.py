@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -75,7 +76,7 @@ def group(root, live, tracefs, perf):
     """A group for the test's own probes, which are taken away behind it."""
     if not os.access(tracefs / "uprobe_events", os.W_OK):
         pytest.skip("this kernel has no probes in programs")
-    name = f"perftest{os.getpid()}"
+    name = f"perftest{os.getpid()}_{secrets.token_hex(4)}"  # processes of other pid namespaces have the same numbers
     yield name
     perf("probe", "-q", "-d", f"{name}:*")
     assert not definitions(tracefs, name)

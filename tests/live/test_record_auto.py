@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -374,7 +375,7 @@ def test_stacks_of_tracepoints(perf, oracle, live_system, walked, tracefs, tmp_p
 
 
 def test_stacks_of_probes(perf, oracle, live, walked, tracefs, tmp_path, program):
-    group = f"auto{os.getpid()}"
+    group = f"auto{os.getpid()}_{secrets.token_hex(4)}"
     path = tmp_path / "data"
     added = perf("probe", "-x", program, f"{group}:burns=burn")
     assert added.returncode == 0, added.stderr

@@ -107,7 +107,8 @@ def test_container(perf, live, root, tmp_path):
     if subprocess.run(["unshare", "--pid", "--fork", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no new namespaces here")
     program = build(tmp_path, PROGRAM)
-    inside = "mount -t tmpfs none /tmp && cat > /tmp/prog && chmod +x /tmp/prog && exec /tmp/prog"
+    there = f"/tmp/perf-test-{os.getpid()}/prog"  # nobody has that here
+    inside = f"mount -t tmpfs none /tmp && mkdir {os.path.dirname(there)} && cat > {there} && chmod +x {there} && exec {there}"
     with open(program, "rb") as file:
         shell = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", inside], stdin=file)
     program.unlink()
@@ -115,7 +116,7 @@ def test_container(perf, live, root, tmp_path):
     try:
         pid = started.child_named(shell.pid, "prog")
         assert perf("record", "-g", "-p", pid, "--", *started.while_it_runs(pid, 0.3), cwd=tmp_path).returncode == 0
-        assert not os.path.exists("/tmp/prog")
+        assert not os.path.exists(there)
         assert names(perf, tmp_path)["inner_work"] > 10
     finally:
         if pid:

@@ -78,13 +78,13 @@ def test_file_size_limit(perf, oracle, live_system, tmp_path):
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
-    done = perf("record", "-F", "20000", "-a", "-g", "-o", path, "--", "ls", "-lR", "/usr/share", preexec_fn=limit)
+    done = perf("record", "-F", "20000", "-a", "-g", "-o", path, "--", "sh", "-c", "while :; do ls -lR /usr/share; done", preexec_fn=limit)
     assert done.returncode == 255 and "file size limit" in done.stderr
     assert oracle("script", "-i", path).stdout.count("\n") > 100
 
 
 def test_reader_of_the_pipe_goes_away(perf, live_system):
-    done = subprocess.run(f"{perf} record -F 20000 -a -g -o - -- ls -lR /usr/share | head -c 1000 > /dev/null; echo ${{PIPESTATUS[0]}}",
+    done = subprocess.run(f"{perf} record -F 20000 -a -g -o - -- sh -c 'while :; do ls -lR /usr/share; done >/dev/null' | head -c 1000 > /dev/null; echo ${{PIPESTATUS[0]}}",
                           shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.strip() == "255" and "has ended" in done.stderr
 

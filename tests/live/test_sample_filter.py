@@ -112,7 +112,7 @@ def test_pinned(perf, oracle, filters, root):
     """In a BPF file system that only this test sees: users without capabilities filter by what root has pinned, each event by its own filter, and not after it was taken away."""
     if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2:
         pytest.skip("users may not measure here")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = pathlib.Path(name)
         shutil.copy(perf.path, folder / "perf")
         folder.chmod(0o777)
@@ -159,15 +159,15 @@ def test_pinned_beside_many(perf, filters, root):
     """Filters of recorders that were killed make room for new ones; whose filter has made room for others is told so."""
     if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2:
         pytest.skip("users may not measure here")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = pathlib.Path(name)
         shutil.copy(perf.path, folder / "perf")
         (folder / "map.py").write_text(FILL)
         folder.chmod(0o777)
         user = (f"cd {folder} && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all env HOME={folder} ./perf record -v -c 1 -e page-faults:u "
                 "--filter 'ip > 0x1000000000'")
-        script = (f"mount -t bpf bpf /sys/fs/bpf || exit 7; {folder}/perf record --setup-filter pin || exit 8; python3 {folder}/map.py fill || exit 9; "
-                  f"({user} -o many true) && ({user} -o gone python3 map.py empty); status=$?; {folder}/perf record --setup-filter unpin; exit $status")
+        script = (f"mount -t bpf bpf /sys/fs/bpf || exit 7; {folder}/perf record --setup-filter pin || exit 8; /usr/bin/python3 {folder}/map.py fill || exit 9; "
+                  f"({user} -o many true) && ({user} -o gone /usr/bin/python3 map.py empty); status=$?; {folder}/perf record --setup-filter unpin; exit $status")
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
         if done.returncode == 7:
             pytest.skip("no BPF file system can be mounted here")

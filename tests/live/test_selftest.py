@@ -126,8 +126,9 @@ def profile(perf, folder, *words, callgraph="fp"):
     data = folder / "data"
     stacks = collections.Counter()
     tasks = set()
+    cpu = min(os.sched_getaffinity(0))  # threads share it alike, whatever runs on the others
     for _ in range(20):  # a busy machine has but few samples in a second
-        done = perf("record", "-N", "-e", "task-clock:u", "-F", 1000, "--call-graph", callgraph, "-o", data, "--", perf, "test", "-w", *words)
+        done = perf("record", "-N", "-e", "task-clock:u", "-F", 1000, "--call-graph", callgraph, "-o", data, "--", "taskset", "--cpu-list", cpu, perf, "test", "-w", *words)
         assert done.returncode == 0, done.stderr
         tasks.clear()
         for sample in perf("script", "-i", data, "-F", "comm,pid,tid,ip,sym", "--comms", "perf").stdout.strip().split("\n\n"):

@@ -87,7 +87,7 @@ def on_terminal(*command, **arguments):
             break
         text += piece
     os.close(ours)
-    process.wait(60)
+    process.wait(300)
     return text.decode(errors="replace")
 
 
@@ -238,7 +238,7 @@ def hang_up(process, file, ignored):
 def test_a_hang_up_ends_it_orderly(perf, words, tmp_path, root, tracefs):
     """As SIGTERM does: what was measured is written, and the command is ended. Under nohup it is none of our business."""
     out = tmp_path / "out"
-    options = {"stat": ["-o", out, "-e", "task-clock"], "record": ["-o", out, "-e", "cpu-clock"], "trace": ["-o", out]}.get(words[0], [])
+    options = {"stat": ["-o", out, "-e", "task-clock"], "record": ["-o", out, "-e", "page-faults", "-c", "1"], "trace": ["-o", out]}.get(words[0], [])
     file = tmp_path / "written"
     command = ["sh", "-c", 'echo begun >"$1"; while :; do echo once more >>"$1"; done', "sh", file]
     for ignored in (True, False):

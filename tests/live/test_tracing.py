@@ -243,14 +243,16 @@ def test_other_targets(perf, bpf, tmp_path, target):
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-static void *other(void *x) { for (;;) { getpgid(0); usleep(10000); } }
+static pthread_barrier_t both; /* they take turns */
+static void *other(void *x) { for (;;) { getpgid(0); usleep(10000); pthread_barrier_wait(&both); } }
 int main(int count, char **words)
 {
 	pthread_t thread;
+	pthread_barrier_init(&both, 0, 2);
 	pthread_create(&thread, 0, other, 0);
 	if (count > 1)
 		setuid(atoi(words[1]));
-	for (;;) { getppid(); usleep(10000); }
+	for (;;) { getppid(); usleep(10000); pthread_barrier_wait(&both); }
 }""", "-lpthread")
     with subprocess.Popen([program, "4711"] if target == "uid" else [program]) as process:
         status = pathlib.Path(f"/proc/{process.pid}/status")

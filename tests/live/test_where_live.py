@@ -234,7 +234,8 @@ def test_sums_are_the_lives_of_threads(perf, programs):
         assert row["wall"] == ran + row["queue"] + blocked
         assert row["wall"] >= wall * 0.99
         assert ran >= cpu - wall // 100 and ran + row["queue"] >= wall - slept - wall // 100
-        assert 20 * 10000000 <= row["timer"] <= slept + wall // 100
+        # Others may get the CPU between the beginning of the timer and that of the sleep, and the host may.
+        assert 20 * 10000000 <= row["timer"] + row["queue"] + max(ran - cpu, 0) and row["timer"] <= slept + wall // 100
 
 
 def of_cpu(made):

@@ -14,13 +14,26 @@ import started  # noqa: E402
 from waits import cause, compile_all, rows  # noqa: E402
 
 C = {
-    # main waits for a mutex that another thread has while it sleeps.
+    # main waits for a mutex that another thread has while it sleeps, once it has seen that.
     "holding": """#include <pthread.h>
+        #include <stdio.h>
+        #include <sys/syscall.h>
         #include <unistd.h>
         pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
         static pthread_barrier_t both;
+        static int waits(void) {
+            char path[64];
+            int number = -1;
+            snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", getpid());
+            FILE *file = fopen(path, "r");
+            if (file && fscanf(file, "%d", &number) != 1) number = -1;
+            if (file) fclose(file);
+            return number == SYS_futex;
+        }
         static void *hold(void *unused) {
-            pthread_mutex_lock(&cache_lock); pthread_barrier_wait(&both); usleep(400000); pthread_mutex_unlock(&cache_lock);
+            pthread_mutex_lock(&cache_lock); pthread_barrier_wait(&both);
+            while (!waits()) usleep(1000);
+            usleep(400000); pthread_mutex_unlock(&cache_lock);
             return unused;
         }
         int main(void) {

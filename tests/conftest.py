@@ -101,6 +101,9 @@ def environment():
     os.environ["PERF_CONFIG"] = "/dev/null"
     os.environ["LC_ALL"] = "C"
     os.environ.pop("PERF_PAGER", None)
+    os.environ.pop("DEBUGINFOD_URLS", None)
+    for name in ("no_proxy", "NO_PROXY"):  # tests' servers are here
+        os.environ[name] = "127.0.0.1,localhost"
 
 
 # Folders of tests that ask about files, not about what the kernel does meanwhile.

@@ -1,6 +1,7 @@
 """perf bench: each benchmark does its work and tells it as the kernel's tool does: the same lines, numbers apart. What the numbers are is this machine's affair."""
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -135,7 +136,7 @@ def test_calls(perf, tmp_path, words):
 def test_groups(perf, root):
     """The two tasks of sched pipe join their cgroups; what can't be joined is said, and nobody waits for who isn't there."""
     mounted = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
-    folders = [pathlib.Path(mounted or "/", f"perf-test-bench-{side}") for side in ("send", "receive")]
+    folders = [pathlib.Path(mounted or "/", f"perf-test-bench-{os.getpid()}-{side}") for side in ("send", "receive")]
     try:
         for folder in folders:
             folder.mkdir()
@@ -144,9 +145,9 @@ def test_groups(perf, root):
     try:
         names = ",".join(folder.name for folder in folders)
         assert "usecs/op" in run(perf.path, "sched pipe", f"-l 20 -G {names}")
-        done = perf("bench", "sched", "pipe", "-T", "-l", "20", "-G", names, timeout=60)
+        done = perf("bench", "sched", "pipe", "-T", "-l", "20", "-G", names, timeout=300)
         assert done.returncode == 255 and "the sender cannot join its cgroup (threads only join threaded groups" in done.stderr
-        done = perf("bench", "sched", "pipe", "-l", "20", "-G", f"{folders[0].name},perf-test-nosuch", timeout=60)
+        done = perf("bench", "sched", "pipe", "-l", "20", "-G", f"{folders[0].name},perf-test-nosuch", timeout=300)
         assert done.returncode == 255 and "there is no cgroup 'perf-test-nosuch'" in done.stderr
     finally:
         for folder in folders:

@@ -268,13 +268,13 @@ def test_recording_without_switches(perf, tmp_path):
 
 
 def test_program_that_sleeps(perf, live_system, tracefs, tmp_path):
-    """It waits at least as long as it asks for, in nanosleep, below main's caller."""
-    done = perf("offcpu", "-f", "-m", "150000", "--", "sleep", "0.2")
+    """It waits at least as long as it asks for, in nanosleep, below main's caller: at once, or also for others that get the CPU when the timer has begun."""
+    done = perf("offcpu", "-f", "--", "sleep", "0.2")
     assert done.returncode == 0, done.stderr
     stacks = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
-    [(stack, ns)] = [(stack, int(ns)) for stack, ns in stacks.items() if "nanosleep" in stack]
-    assert ns >= 200000000
-    assert re.match(r"sleep;.*__libc_start_main", stack), stack
+    found = {stack: int(ns) for stack, ns in stacks.items() if "nanosleep" in stack}
+    assert sum(found.values()) >= 200000000
+    assert all(re.match(r"sleep;.*__libc_start_main", stack) for stack in found), found
 
 
 def test_process_by_number(perf, live_system, tracefs, tmp_path):

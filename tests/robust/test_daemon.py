@@ -15,12 +15,12 @@ RUN = "-e page-faults:u --switch-output -- sleep 1000"
 OTHER = "-e context-switches:u -- sleep 1000"
 
 
-TIMEOUT = 120  # for what takes seconds
+TIMEOUT = 300  # for what takes seconds
 
 
 def wait_for(condition):
-    """What is waited for comes; a minute is for machines that are busy with something else."""
-    until = time.monotonic() + 60
+    """What is waited for comes; minutes are for machines that are busy with something else."""
+    until = time.monotonic() + TIMEOUT
     while not (found := condition()):
         assert time.monotonic() < until, condition
         time.sleep(0.01)
@@ -116,6 +116,7 @@ def test_as_the_kernels_tool(make_daemon, perf, oracle):
         texts += [daemon(), daemon("-v"), daemon("-x:"), daemon("ping"), daemon("ping", "--session", "a"), daemon("signal", "--session", "b"), daemon("signal")]
         numbers = {str(pid): f"<{who}>" for who, pid in daemon.pids().items()}
         texts = [re.sub(r"\b\d+\b", lambda found, numbers=numbers: numbers.get(found[0], found[0]), text.replace(str(daemon.base), "BASE")) for text in texts]
+        texts = [re.sub(r"(up: +)\d+ minutes", r"\1N minutes", text) for text in texts]
         made = [kinds(daemon.base), kinds(daemon.base / "session-a")]
         told.append((texts, made))
         mode = (daemon.base / "control").stat().st_mode & 0o777
@@ -162,7 +163,7 @@ def test_changes(daemon):
     os.kill(before["c"], signal.SIGKILL)
     wait_for(lambda: "session 'c' killed (signal 9)" in daemon.output())
     daemon.write(a=RUN, c=RUN, b=OTHER, e=RUN)
-    after = wait_for(lambda: (pids := daemon.pids()) and "e" in pids and pids)
+    after = wait_for(lambda: (pids := daemon.pids()) and set(pids) == {"daemon", "a", "b", "c", "e"} and pids["b"] != before["b"] and pids)
     assert list(after) == ["daemon", "a", "c", "b", "e"] and after["a"] == before["a"] and after["b"] != before["b"] and after["c"] != before["c"]
     assert not alive(before["b"])
     daemon.config.write_text("[session-a]\nrun = 'x\n", encoding="utf-8")

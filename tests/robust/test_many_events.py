@@ -1,5 +1,4 @@
 """Recordings with very many events: what a report of them costs grows with their samples."""
-import os
 import resource
 import struct
 import subprocess
@@ -31,23 +30,23 @@ def make(path, events):
 COMMANDS = {'report': (lambda path: ['report', '--stdio', '-i', path], b'# Samples: 1 '), 'diff': (lambda path: ['diff', path, path], b'# Baseline ')}
 
 
-def cpu_seconds(name, path):
+def cpu_seconds(perf, name, path):
     """User time of a command, and how many tables it shows."""
     words, title = COMMANDS[name]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run([os.environ['PERF'], *words(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    done = subprocess.run([perf, *words(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, done.stdout.count(title)
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_tables_grow_with_the_samples(tmp_path, name):
+def test_tables_grow_with_the_samples(perf, tmp_path, name):
     """Eight times as many events with a sample each: eight times the work. When each event looked at all samples it was thirty times as much. Whatever slows the
     machine down slows both: they take turns."""
     few, many = (make(tmp_path / f'{count}.data', count) for count in (2000, 16000))
     times = {few: [], many: []}
     for _ in range(3):
         for path, tables in ((few, 2000), (many, 16000)):
-            seconds, found = cpu_seconds(name, path)
+            seconds, found = cpu_seconds(perf, name, path)
             assert found == tables
             times[path].append(seconds)
     assert min(times[many]) < 16 * min(times[few]), times

@@ -8,7 +8,7 @@ RECORDINGS = {
     "switches": ["-a", "-g", "-m", "1M", "-e", "sched:sched_switch"],
     "calls": ["-e", "raw_syscalls:sys_enter"],
     "memory": ["-e", "kmem:kmalloc"],
-    "samples": ["-g", "-e", "cpu-clock"],
+    "samples": ["-g", "-e", "page-faults", "-c", "1"],
 }
 
 EVERYTHING = r"""

@@ -57,16 +57,15 @@ def until(command, wanted, **arguments):
 def test_whole_system_as_text(perf, loop):
     """Row 4: the header, and rows that come anew."""
     lines, _ = until([perf, "top", "-a", "--stdio", "-d", "1"], r"^ +[\d.]+%")
-    header = HEADER.match(lines[0])
-    assert header and int(header[1]) > 0 and re.fullmatch(r"all, \d+ CPUs?", header[3])
+    header = next(filter(None, map(HEADER.match, reversed(lines))))  # the first ones may come before there are samples
+    assert int(header[1]) > 0 and re.fullmatch(r"all, \d+ CPUs?", header[3])
     until([perf, "top", "-a", "--stdio", "-d", "1"], r"% +loop +\[\.\] main")
 
 
 @pytest.mark.parametrize("words", [["-p"], ["--no-children", "-p"], ["-t"], ["-K", "-p"], ["--disassembler-style=att", "-p"], ["-F", "49", "-p"]], ids=" ".join)
 def test_process(perf, loop, words):
     """Rows 20, 30, 63 and 36: a C loop is at the top with nearly all."""
-    lines, match = until([perf, "top", "--stdio", "-d", "1", *words, loop.pid], r"^ +([\d.]+)% +loop +\[\.\] main")
-    assert float(match[1]) > 40
+    lines, _ = until([perf, "top", "--stdio", "-d", "1", *words, loop.pid], r"^ +(4[1-9]|[5-9]\d|100)[\d.]*% +loop +\[\.\] main")  # sooner or later: the first screen may have a few samples
     header = next(filter(None, map(HEADER.match, lines)))
     assert str(loop.pid) in header[3] and ("49Hz" in header[2] or words[0] != "-F")
     if words[0] == "-K":

@@ -27,8 +27,13 @@ def chosen(screen):
 
 
 def until_chosen(screen, *words):
-    started.until(lambda: set(words) <= set(chosen(screen)), f"{words} is chosen")
-    return chosen(screen)
+    seen = []
+
+    def is_chosen():
+        seen[:] = chosen(screen)
+        return set(words) <= set(seen)
+    started.until(is_chosen, f"{words} is chosen")
+    return seen
 
 
 def test_the_hottest_first_and_the_next(show, code):

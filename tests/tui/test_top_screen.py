@@ -72,14 +72,26 @@ def rows(lines):
 
 
 def until_rows(screen, condition):
-    started.until(lambda: condition(rows(screen.lines())), "rows are as they should be")
-    return rows(screen.lines())
+    seen = []
+
+    def are_there():
+        seen[:] = rows(screen.lines())
+        return bool(seen) and condition(seen)
+    started.until(are_there, "rows are as they should be")
+    return seen
+
+
+PLAIN = re.compile(r"\x1b\[[0-9;]*m|\x0e|\x0f")
+
+
+def chosen_of(lines):
+    """The line under the cursor: it is shown in reverse."""
+    found = [line for line in lines[2:-1] if re.search(r"\x1b\[(\d+;)*7m", line)]
+    return PLAIN.sub("", found[0]).split() if len(found) == 1 else []
 
 
 def chosen(screen):
-    """The line under the cursor: it is shown in reverse."""
-    found = [line for line in screen.lines("-e")[2:-1] if re.search(r"\x1b\[(\d+;)*7m", line)]
-    return re.sub(r"\x1b\[[0-9;]*m|\x0e|\x0f", "", found[0]).split() if len(found) == 1 else []
+    return chosen_of(screen.lines("-e"))
 
 
 def answer(screen, key, title, text, *wanted, **arguments):
@@ -128,9 +140,17 @@ def test_the_cursor_stays_on_its_row(top, spin):
     screen.keys("Down", "Up")  # from now on it is meant, not just the first one
     started.until(lambda: chosen(screen)[-1:] == ["one"], "the cursor is on one")
     process.send_signal(signal.SIGUSR1)
-    until_rows(screen, lambda rows: rows[0][-1] == "two")
-    assert chosen(screen)[0] == "-" and chosen(screen)[-1] == "one"
-    lines = screen.lines()
+    seen = []
+
+    def is_second():
+        """On a screen that isn't being drawn."""
+        seen[:] = [screen.lines("-e"), screen.lines("-e")]
+        found = rows([PLAIN.sub("", line) for line in seen[0]])
+        return seen[0] == seen[1] and found and found[0][-1] == "two"
+    started.until(is_second, "two is in front")
+    under = chosen_of(seen[0])
+    assert under[:1] == ["-"] and under[-1:] == ["one"], seen[0]
+    lines = [PLAIN.sub("", line).rstrip() for line in seen[0]]
     at = next(i for i, line in enumerate(lines) if line.startswith("-") and line.endswith(" one"))
     assert any("outer" in line for line in lines[at + 1:at + 5]), lines
     screen.keys("Home")

@@ -197,7 +197,7 @@ def sleeps_of(text):
 def test_sleep_without_statistics(perf, oracle, live_system, tracefs, tmp_path, events):
     """Kernels without scheduler statistics: from leaving the CPU asleep until the wake-up, or until the task is back where that isn't recorded."""
     path = tmp_path / "perf.data"
-    done = perf("record", "-o", path, "-q", "-a", "-m", "4M", "-e", events, "-g", "--", sys.executable, "-c", HAND_OVER)
+    done = perf("record", "-o", path, "-q", "-a", "-m", "32M", "-e", events, "-g", "--", sys.executable, "-c", HAND_OVER)
     assert done.returncode == 0, done.stderr
     own.drop_kernel_code(path) # neighbours stay: a switch to one of ours may be theirs
     expected = sleeps_of(oracle("script", "--ns", "-G", "-F", "time,event,trace", "-i", path).stdout)

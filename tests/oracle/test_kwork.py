@@ -48,7 +48,7 @@ def has_all_kinds(oracle, path):
 def recorded(perf, oracle, folder):
     path = folder / "kwork.data"
     for _ in range(20):
-        done = perf("kwork", "record", "-g", "-q", "-o", path, "--", "python3", "-c", LOAD, folder / "file")
+        done = perf("kwork", "record", "-g", "-q", "-m", "16M", "-o", path, "--", "python3", "-c", LOAD, folder / "file")
         assert done.returncode == 0, done.stderr
         if has_all_kinds(oracle, path):
             return path

@@ -9,7 +9,7 @@ import pytest
 @pytest.fixture(scope="module")
 def recording(perf, tmp_path_factory):
     path = tmp_path_factory.mktemp("addresses") / "perf.data"
-    done = perf("record", "-q", "-g", "-d", "-F", "5000", "-o", path, "--", "ls", "-lR", "/usr/share/doc", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    done = perf("record", "-q", "-g", "-d", "-F", "5000", "-o", path, "--", "ls", "-lR", "/usr/lib", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 capture_output=False)
     if done.returncode:
         pytest.skip(done.stderr)

@@ -184,7 +184,7 @@ def test_arrays_as_recorded(perf, oracle, tracepoints):
 
 
 STATS = {
-    "compressed": ["-z", "-g", "-e", "cpu-clock"],
+    "compressed": ["-z", "-g", "-e", "page-faults", "-c", "1"],
     "group": ["-e", "{page-faults,cpu-clock,context-switches}:S", "-c", "1"],
     "several": ["-e", "page-faults,cpu-clock,context-switches"],
 }

@@ -237,7 +237,7 @@ def test_timehist_without_stacks(perf, oracle, stacks):
 
 
 def test_latency(perf, oracle, folder):
-    path = record(perf, folder / "latency.data", "record", "-a", "-R", "-m", "1024", "-c", "1", "-e",
+    path = record(perf, folder / "latency.data", "record", "-a", "-R", *ROOM, "-c", "1", "-e",
                   ",".join("sched:" + event for event in EVENTS + ["sched_wakeup"]))
     preempted = {prev for _, _, prev, state, _ in switches(oracle, path) if state.startswith("R")}
 

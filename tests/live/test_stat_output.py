@@ -158,7 +158,7 @@ def test_who_waits_for_a_cpu_does_not_sleep(perf):
             spinner.kill()
             spinner.wait()
     assert "it waited for a CPU while other tasks ran" in done.stderr and "off the CPU" not in done.stderr
-    asleep = perf("stat", "-v", "-e", "task-clock", "sleep", "0.3").stderr
+    asleep = perf("stat", "-v", "-e", "task-clock", "sleep", "1").stderr  # long beside what it waits for a CPU
     assert "it was off the CPU" in asleep and "waited" not in asleep
 
 

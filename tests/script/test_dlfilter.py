@@ -101,7 +101,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("dlfilter")
     (path / "work.c").write_text(PROGRAM)
     (path / "keep.c").write_text(FILTER)
-    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "work", "work.c"], cwd=path, check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-plt", "-o", "work", "work.c"], cwd=path, check=True)
     subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{ROOT}/include", "-o", "keep.so", "keep.c"], cwd=path, check=True)
     return path
 

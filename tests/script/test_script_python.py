@@ -92,7 +92,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("script_python")
     (path / "work.c").write_text(PROGRAM)
     (path / "everything.py").write_text(EVERYTHING)
-    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "work", "work.c"], cwd=path, check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-plt", "-o", "work", "work.c"], cwd=path, check=True)
     return path
 
 

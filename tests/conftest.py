@@ -96,18 +96,15 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def environment():
     """No configuration of the person who runs the tests; plain output; files that others may read where their folders let them; and
-    SIGINT and SIGQUIT aren't ignored, as they are in what a shell starts with '&', nor is SIGHUP, as under nohup: what is started has them as usual."""
+    SIGINT isn't ignored, as it is in what a shell starts with '&'."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGHUP, signal.SIGQUIT):
-        if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
     os.umask(0o022)
     os.environ["PERF_CONFIG"] = "/dev/null"
     os.environ["LC_ALL"] = "C"
     for name in ("PERF_PAGER", "PERF_BUILDID_DIR", "PERF_EXEC_PATH", "PAGER", "NO_COLOR", "COLUMNS", "LINES", "XDG_CACHE_HOME", "DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH"):
         os.environ.pop(name, None)
     for name in ("no_proxy", "NO_PROXY"):  # tests' servers are here
-        os.environ[name] = "127.0.0.1,localhost"
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
 
 
 # Folders of tests that ask about files, not about what the kernel does meanwhile.

@@ -32,14 +32,6 @@ static bool is_large(const struct reader *reader)
 	return reader->stable && reader->data_end - reader->data_offset >= LARGE;
 }
 
-void page_ahead_here(const struct reader *reader, uint64_t offset, uint64_t end)
-{
-	if (end > reader->data_end)
-		end = reader->data_end;
-	if (is_large(reader) && offset < end)
-		mapping_populate(reader->records + offset, end - offset);
-}
-
 struct page_ahead *page_ahead_start(const struct reader *reader, unsigned int jobs)
 {
 	if (!is_large(reader) || jobs < 2)

@@ -184,8 +184,6 @@ static struct error *scan_records(struct session *session, struct order *sideban
 		if (offset >= next_cut) {
 			add_cut(session, offset, values);
 			next_cut = offset + distance;
-			if (session->jobs == 1)
-				page_ahead_here(reader, offset, next_cut);
 		}
 		if (values && header->type == RECORD_SAMPLE)
 			session_follow_readings(session, header, values);

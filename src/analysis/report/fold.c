@@ -66,10 +66,16 @@ static uint8_t mode_by_address(const struct machine *machine, uint64_t ip)
 	return machine_is_kernel_address(machine, ip) ? CPUMODE_KERNEL : CPUMODE_USER;
 }
 
+/* What addresses of a mode are in; NULL = in nothing that is known. */
+static const struct maps_state *space_of(const struct fold_feed *feed, const struct maps_state *user, uint8_t cpumode)
+{
+	return cpumode == CPUMODE_KERNEL ? &feed->kernel : cpumode == CPUMODE_USER ? user : NULL;
+}
+
 static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip, bool returns_here)
 {
 	struct fold_feed *feed = adding->feed;
-	const struct maps_state *state = cpumode == CPUMODE_KERNEL ? &feed->kernel : cpumode == CPUMODE_USER ? adding->space : NULL;
+	const struct maps_state *state = space_of(feed, adding->space, cpumode);
 	struct fold_lookup lookup = fold_places_begin(&feed->places, state, cpumode, ip);
 	if (!adding->inlines || cpumode != CPUMODE_USER) {
 		vec_push(&feed->lookups, lookup);
@@ -486,9 +492,9 @@ static const struct recent_actor *find_actor(const struct fold_context *context,
 	if (!known || recent->turn != feed->turn || time < recent->space.from || time > recent->space.last)
 		recent->space = maps_state_at(thread_maps(in->thread), time);
 	if (!known) {
-		uint32_t who;
-		recent->actor = fold_tables_actor(feed->places.tables, &(struct fold_actor){.thread = in->thread, .comm = in->comm}, &who);
-		fold_set_actor(feed->set, recent->actor, who);
+		recent->actor =
+			fold_tables_actor(feed->places.tables, &(struct fold_actor){.thread = in->thread, .comm = in->comm}, &recent->who);
+		fold_set_actor(feed->set, recent->actor, recent->who);
 	}
 	recent->thread = in->thread;
 	recent->comm = in->comm;
@@ -535,6 +541,8 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 	if (options->accept && !options->accept(options->context, in))
 		return;
 	const struct recent_actor *actor = find_actor(context, feed, in);
+	if (feed->counts)
+		return fold_counts_add(feed->counts, in, actor, space_of(feed, &actor->space, in->sample->cpumode));
 	struct adding adding = {.context = context, .feed = feed, .in = in, .space = &actor->space};
 	if (options->branches) {
 		struct set_entry entry;

@@ -13,6 +13,7 @@
  */
 #include "analysis/report/fold_internal.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -41,6 +42,7 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 static void feed_stop(struct fold_feed *feed, struct fold *fold)
 {
 	fold_feed_flush(feed);
+	fold_counts_destroy(take_pointer(feed->counts));
 	stack_ends_merge(fold->ends, &feed->ends);
 	stack_ends_deinit(&feed->ends);
 	feed->ends = (struct stack_ends){0};
@@ -127,7 +129,9 @@ void fold_add(struct fold_feed *feed, const struct fold_sample *samples, size_t 
 
 static void worker_init(void *state, void *fold)
 {
-	feed_init(state, fold);
+	struct fold_feed *feed = state;
+	feed_init(feed, fold);
+	feed->counts = fold_counts_create(&feed->places, feed->set, feed->fold->session->record_counts[RECORD_SAMPLE]);
 }
 
 static void worker_sample(void *state, void *fold, const struct event *event, const struct sample *sample, uint64_t model_time)
@@ -152,12 +156,6 @@ static void worker_merge(void *state, void *other, void *fold)
 	(void)fold;
 }
 
-/* Whether more of a sample is looked at than its fixed part. */
-static bool needs_whole_samples(const struct fold_options *options)
-{
-	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
-}
-
 struct error *fold_add_session(struct fold *fold)
 {
 	const struct reducer reducer = {.state_size = sizeof(struct fold_feed),
@@ -166,7 +164,7 @@ struct error *fold_add_session(struct fold *fold)
 					.merge = worker_merge,
 					.deinit = worker_deinit,
 					.every = fold->private->options.every,
-					.fixed_only = !needs_whole_samples(&fold->private->options)};
+					.fixed_only = !fold_needs_whole_samples(&fold->private->options)};
 	struct fold_feed *feed;
 	struct error *error = session_reduce(fold->session, &reducer, fold, (void **)&feed);
 	if (error)

@@ -3,6 +3,7 @@
  *	fold_feed.c     what a caller feeds and takes out
  *	fold.c          samples: who, which addresses, in batches
  *	fold_place.c    addresses → frames                        each feed's
+ *	fold_counts.c   samples without stacks, by address        each feed's
  *	fold_recent.c   parts of chains that came before          each feed's
  *	fold_pieces.c   frames → pieces                           each feed's
  *	fold_set.c      pieces → entries                          each feed's
@@ -63,6 +64,12 @@ static inline bool fold_by_memory(const struct fold_options *options)
 	return options->chains || options->branches;
 }
 
+/* Whether more of a sample is looked at than its fixed part. */
+static inline bool fold_needs_whole_samples(const struct fold_options *options)
+{
+	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
+}
+
 /* ---- what all feeds share ---- */
 
 struct frame_shard {
@@ -119,6 +126,8 @@ struct fold_part {
 	bool returns_here; /* addresses are where calls return to, all of them; fold_places_functions() */
 };
 
+enum { FOLD_LAST_MAPS = 4 };
+
 struct fold_places {
 	struct fold_tables *tables;
 	struct resolver *resolver;
@@ -130,8 +139,8 @@ struct fold_places {
 	size_t by_memory_count;	     /* files of which that is true */
 	VEC(uint64_t) addresses;     /* of a part */
 	struct maps_cache maps;
-	const struct maps_piece
-		*last[2];	    /* in `maps`: where the last address was, in the kernel and elsewhere; the slot may have changed */
+	/* In `maps`: where the last addresses were, in the kernel and elsewhere, newest first; the slots may have changed. */
+	const struct maps_piece *last[2][FOLD_LAST_MAPS];
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
 	struct place_symbol *symbols; /* symbol → frame */
@@ -144,7 +153,8 @@ struct fold_places {
 void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine,
 		      uint64_t samples);
 void fold_places_deinit(struct fold_places *places);
-/* Step 1. `state` NULL: nothing is mapped. */
+/* Step 1. `state` NULL: nothing is mapped. Of locate() the memory that step 2 reads isn't on its way. */
+struct fold_lookup fold_places_locate(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
 /* Step 2: sets lookup->frame. */
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
@@ -369,9 +379,22 @@ struct recent_actor {
 	const struct thread *thread;
 	const struct untrusted *comm;
 	struct maps_state space; /* as it was in that turn of the feed */
-	uint32_t actor;
+	uint32_t actor, who;	 /* as fold_tables_actor() says */
 	uint32_t turn;
 };
+
+/* ---- samples without stacks ---- */
+
+struct fold_counts;
+
+/* For samples that are told apart by who, where and which event alone; NULL where the options of `places` want more. `samples`: how many
+ * there are in all. Both pointers are kept. */
+struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_set *set, uint64_t samples);
+/* Adds one. `state` is fold_places_locate()'s. */
+void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, const struct recent_actor *actor,
+		     const struct maps_state *state);
+/* What was counted into the set, and the end. NULL is fine. */
+void fold_counts_destroy(struct fold_counts *counts);
 
 /* Extra values come again, too: their ids, without the lock that all feeds share. */
 struct recent_extra {
@@ -408,6 +431,7 @@ struct fold_feed {
 	struct fold_places places;
 	struct fold_recent parts;
 	struct fold_set *set;
+	struct fold_counts *counts; /* NULL: samples go through the batch */
 	struct recent_actor *recent;
 	struct maps_state kernel;
 	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */

@@ -61,7 +61,8 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	*places = (struct fold_places){
 		.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - FRAME_WAYS};
 	maps_cache_init(&places->maps);
-	places->last[0] = places->last[1] = places->maps.slots;
+	for (unsigned int i = 0; i < FOLD_LAST_MAPS; i++)
+		places->last[0][i] = places->last[1][i] = places->maps.slots;
 	places->frames = mem_zalloc_table(slots, sizeof(*places->frames));
 	places->symbols = mem_zalloc_table(SYMBOL_SLOTS, sizeof(*places->symbols));
 }
@@ -102,21 +103,41 @@ static void add_frame(struct place_frame *slots, uint32_t key, uint64_t address,
 	*slots = (struct place_frame){.address = address, .key = key, .frame = frame};
 }
 
-/* Most addresses are in the file of the one before. */
+static bool piece_covers(const struct maps_piece *piece, const struct maps_state *state, uint64_t ip)
+{
+	return piece->epoch == state->epoch + 1 && ip >= piece->start && ip < piece->end;
+}
+
+/* Most addresses are in one of the few files of those before. */
 static const struct maps_piece *find_map(struct fold_places *places, const struct maps_state *state, bool kernel, uint64_t ip)
 {
-	const struct maps_piece *last = places->last[kernel];
-	if (last->epoch != state->epoch + 1 || ip < last->start || ip >= last->end)
-		last = places->last[kernel] = maps_cache_find(&places->maps, state, ip);
-	return last;
+	const struct maps_piece **last = places->last[kernel];
+	if (piece_covers(last[0], state, ip))
+		return last[0];
+	for (unsigned int i = 1; i < FOLD_LAST_MAPS; i++)
+		if (piece_covers(last[i], state, ip)) {
+			const struct maps_piece *found = last[i];
+			last[i] = last[0];
+			return last[0] = found;
+		}
+	memmove(last + 1, last, (FOLD_LAST_MAPS - 1) * sizeof(*last));
+	return last[0] = maps_cache_find(&places->maps, state, ip);
+}
+
+struct fold_lookup fold_places_locate(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
+{
+	static const struct maps_piece nothing;
+	const struct maps_piece *found = state ? find_map(places, state, cpumode == CPUMODE_KERNEL, ip) : &nothing;
+	return (struct fold_lookup){.map = found->map,
+				    .ip = ip,
+				    .address = ip + found->offset,
+				    .key = (found->file << 4 | (uint32_t)cpumode << 1) + 1,
+				    .cpumode = cpumode};
 }
 
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
 {
-	static const struct maps_piece nothing;
-	const struct maps_piece *found = state ? find_map(places, state, cpumode == CPUMODE_KERNEL, ip) : &nothing;
-	struct fold_lookup lookup = {.map = found->map, .ip = ip, .address = ip + found->offset, .cpumode = cpumode};
-	lookup.key = (found->file << 4 | (uint32_t)cpumode << 1) + 1;
+	struct fold_lookup lookup = fold_places_locate(places, state, cpumode, ip);
 	__builtin_prefetch(frame_slots(places, lookup.key, lookup.address));
 	return lookup;
 }

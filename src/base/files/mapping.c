@@ -99,18 +99,37 @@ static void watch(struct mapping *mapping)
 	atomic_store(&mapping->watched->start, (uintptr_t)mapping->data);
 }
 
+/* What the processor maps at once (x86-64, arm64 with pages of 4 KB). Filesystems keep what was written or read in one go in such pieces
+ * (ext4 from Linux 6.16 on, XFS, btrfs), and a file that begins at a multiple is mapped with as many. */
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Address space that begins at a multiple of `unit`, a power of two; `size` is of whole pages. */
+static void *reserve(size_t size, size_t unit)
+{
+	uint8_t *room = mmap(NULL, size + unit, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return room;
+	size_t before = -(uintptr_t)room & (unit - 1);
+	if (before)
+		munmap(room, before);
+	munmap(room + before + size, unit - before);
+	return room + before;
+}
+
 /* The file with the guard behind it: room for both first, then the file into it. */
 static void *map_guarded(int fd, size_t size)
 {
-	if (size > SIZE_MAX - MAPPING_GUARD)
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room_size = (size + MAPPING_GUARD + page - 1) & ~(page - 1);
+	if (size > SIZE_MAX - MAPPING_GUARD - 2 * HUGE_PAGE)
 		return MAP_FAILED;
-	void *room = mmap(NULL, size + MAPPING_GUARD, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *room = size >= HUGE_PAGE ? reserve(room_size, HUGE_PAGE)
+				       : mmap(NULL, room_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED)
 		return room;
 	void *data = mmap(room, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
 	if (data == MAP_FAILED) {
 		int reason = errno;
-		munmap(room, size + MAPPING_GUARD);
+		munmap(room, room_size);
 		errno = reason;
 	}
 	return data;

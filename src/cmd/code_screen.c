@@ -34,6 +34,12 @@ static void restyle(void *context)
 	shown->lines = annotation_lines_open(shown->annotation);
 }
 
+static size_t find_data_types(void *context)
+{
+	struct shown *shown = context;
+	return annotate_add_data_types((struct annotate *)shown->screen->annotate, shown->function, shown->annotation);
+}
+
 static void print(void *context, struct strbuf *note)
 {
 	struct shown *shown = context;
@@ -156,6 +162,7 @@ static struct error *shown_open(const struct code_screen *screen, const struct a
 	const struct code_source source = {.annotation = annotation,
 					   .text = add_text,
 					   .restyle = restyle,
+					   .find_data_types = find_data_types,
 					   .print = print,
 					   .run_script = screen->run_script ? run_script : NULL,
 					   .context = shown};

@@ -348,6 +348,7 @@ static struct error *open_recording(struct opening *opening, const struct openin
 		return error;
 	struct symbol_options symbols = symbols_of(input, opening);
 	symbols.same_machine = session_is_of_this_machine(opening->session);
+	symbols.sparing = options->reader;
 	symbols.ahead = opening->ahead;
 	symbols.carried = opening->carried = find_carried(&opening->session->reader->features);
 	const struct debug_server_options server = {

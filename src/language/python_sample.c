@@ -68,9 +68,9 @@ static void bounds_of(struct python *python, const struct map *map, uint64_t *re
 	*ret_end = map->end;
 	if (map->dso->kind != DSO_KERNEL)
 		return;
-	const struct symtab *symbols = resolver_symtab(python->resolver, map->dso);
-	if (symbols->count)
-		*ret_end = symbols->symbols[symbols->count - 1].end;
+	uint64_t start, end;
+	if (symtab_bounds(resolver_symtab(python->resolver, map->dso), &start, &end))
+		*ret_end = end;
 }
 
 /* A file: its name, build-id and where it is mapped, under these keys. */

@@ -192,13 +192,23 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
+static bool is_of_ksymbol(const struct map *map)
+{
+	return map->dso->kind == DSO_BPF || map->dso->kind == DSO_KSYMBOL;
+}
+
+static bool is_begun(const struct map *map, uint64_t address, const char *name)
+{
+	return map && map->start == address && is_of_ksymbol(map) && !strcmp(map->dso->name, name);
+}
+
 /* Such a record may come late, when its place is another one's: that one stays. */
-static void remove_ksymbol(struct machine *machine, uint64_t address, uint32_t length, uint64_t time)
+static void remove_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, uint64_t time)
 {
 	const struct map *first = maps_find(machine->kernel_maps, address, UINT64_MAX);
 	const struct map *last = maps_find(machine->kernel_maps, address + length - 1, UINT64_MAX);
-	const struct map *map = first && first->start == address ? first : last && last->start == address ? last : NULL;
-	if (map && map->dso != machine->kernel)
+	const struct map *map = is_begun(first, address, name) ? first : is_begun(last, address, name) ? last : NULL;
+	if (map)
 		maps_remove(machine->kernel_maps, map == first || !first ? map->start : first->end, map->end, time);
 }
 
@@ -209,9 +219,13 @@ void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t len
 	if (!length || address + length < address)
 		return;
 	if (unregister)
-		return remove_ksymbol(machine, address, length, time);
-	if (maps_find(machine->kernel_maps, address, UINT64_MAX))
+		return remove_ksymbol(machine, address, length, name, time);
+	/* The kernel has given the place of a program whose end wasn't told of, or will be; the image and modules keep theirs. */
+	const struct map *there = maps_find(machine->kernel_maps, address, UINT64_MAX);
+	if (there && !is_of_ksymbol(there))
 		return;
+	if (there && there->start == address && there->end == address + length && !strcmp(there->dso->name, name))
+		return; /* told of again */
 	struct dso *dso = dso_for_ksymbol(machine, name, bpf);
 	dso->text_start = address;
 	dso->text_end = address + length;

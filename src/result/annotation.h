@@ -81,6 +81,7 @@ struct annotation_style {
 	enum annotation_offsets { OFFSETS_TARGETS, OFFSETS_CALLS, OFFSETS_ALL } offsets;
 	/* Compact: before the text of a source line, its number or also its file. */
 	enum annotation_places { PLACES_NONE, PLACES_NUMBERS, PLACES_FILES } places;
+	bool data_types;      /* behind instructions that access memory, what of, where that is known */
 	bool cycle_range;     /* compact: the least and the most cycles as well as the average */
 	bool counts;	      /* a table of the sampled addresses first (-v) */
 	double least_percent; /* of source lines in the summary */
@@ -101,6 +102,7 @@ struct annotation {
 	size_t event_count;
 	struct annotation_value *values;   /* lines × events; 0 but for instructions */
 	struct annotation_cycles *cycles;  /* by line; NULL = the first event's branch records count none */
+	const char **data_types;	   /* by line, "struct item +0x8 (next)"; entries and all may be NULL; unsafe bytes still in it */
 	double ipc, ipc_coverage;	   /* of all blocks; per cent of the instructions that are in one */
 	struct annotation_source *sources; /* hottest first */
 	size_t source_count;

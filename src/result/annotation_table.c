@@ -32,6 +32,24 @@ void annotation_value_cells(const struct annotation_value *value, double percent
 	ret[2] = (union cell){.integer = value->period};
 }
 
+enum { IPC, CYCLES, CYCLES_LEAST, CYCLES_MOST, CYCLE_COLUMNS };
+
+/* 0 stands for what isn't known: no block that was measured ends, or is, there. */
+static void add_cycle_columns(struct table *table)
+{
+	static const char *const ids[CYCLE_COLUMNS] = {"ipc", "cycles", "cycles_least", "cycles_most"};
+	for (size_t i = 0; i < CYCLE_COLUMNS; i++)
+		add_column(table, ids[i], i == IPC ? COLUMN_REAL : COLUMN_COUNT, i == IPC ? 2 : 0);
+}
+
+static void cycle_cells(const struct annotation_cycles *cycles, union cell *ret)
+{
+	ret[IPC].real = cycles->ipc;
+	ret[CYCLES].integer = cycles->average;
+	ret[CYCLES_LEAST].integer = cycles->least;
+	ret[CYCLES_MOST].integer = cycles->most;
+}
+
 static void add_columns(struct table *table, const struct annotation *annotation)
 {
 	static const struct {
@@ -46,6 +64,8 @@ static void add_columns(struct table *table, const struct annotation *annotation
 	for (size_t i = 0; i < FIXED_COLUMNS; i++)
 		add_column(table, fixed[i].id, fixed[i].kind, 0);
 	annotation_add_columns(table, annotation->events, annotation->event_count);
+	if (annotation->cycles)
+		add_cycle_columns(table);
 }
 
 static const char *full_name(struct arena *arena, const struct annotation_name *name)
@@ -72,6 +92,8 @@ static void add_row(struct table *table, const struct annotation *annotation, si
 		annotation_value_cells(of, annotation_percent(annotation, of, event), value);
 		value += ANNOTATION_VALUE_COLUMNS;
 	}
+	if (annotation->cycles)
+		cycle_cells(&annotation->cycles[index], value);
 	vec_push(&table->rows, (struct row){.cells = cells});
 }
 

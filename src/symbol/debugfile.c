@@ -333,6 +333,11 @@ void symbol_files_fetch(const struct symbol_options *options, const struct dso *
 	symbol_files_close(&files);
 }
 
+struct mapping *symbol_files_mapping(struct symbol_files *files)
+{
+	return files->symbols == &files->with_symtab ? &files->with_symtab.mapping : &files->with_dynsym.mapping;
+}
+
 void symbol_files_close(struct symbol_files *files)
 {
 	elf_close(&files->with_symtab);

@@ -23,6 +23,8 @@ struct symbol_files {
 void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret);
 /* Asks options->debug_server for the debug file if there is none here. */
 void symbol_files_fetch(const struct symbol_options *options, const struct dso *dso);
+/* Of ret->symbols: an empty one where its bytes are in no file. */
+struct mapping *symbol_files_mapping(struct symbol_files *files);
 void symbol_files_close(struct symbol_files *files);
 
 /* The file to read code or unwind tables from (not a debug file): the mapped file itself or its copy in a cache. */

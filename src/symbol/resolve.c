@@ -94,7 +94,7 @@ static struct symtab *load_file(const struct symbol_options *options, const stru
 		return nothing;
 	}
 	struct elf_symbols_options how = {.addressing = ELF_FILE_OFFSET, .demangle = options->demangle};
-	struct symbol_builder builder = {0};
+	struct symbol_builder builder = {.file = symbol_files_mapping(&files), .sparing = options->sparing};
 	struct elf_file mini = {0};
 	enum symbol_source source = elf_has_symtab(files.symbols) ? SYMBOLS_FULL : SYMBOLS_DYNAMIC_ONLY;
 	if (source == SYMBOLS_DYNAMIC_ONLY && minidebug_open(files.runtime, &mini)) {
@@ -260,8 +260,8 @@ static const struct map *find_kernel_image(struct resolver *resolver, const stru
 	if (!map || map->dso != kernel)
 		return NULL;
 	const struct symtab *symtab = table_of(resolver, kernel);
-	bool inside = symtab->count && ip >= symtab->symbols[0].start && ip < symtab->symbols[symtab->count - 1].end;
-	return inside ? map : NULL;
+	uint64_t start, end;
+	return symtab_bounds(symtab, &start, &end) && ip >= start && ip < end ? map : NULL;
 }
 
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret)

@@ -26,6 +26,7 @@ struct symbol_options {
 	bool force;	   /* use perf-PID.map files that belong to other users */
 	bool demangle;
 	bool demangle_kernel;
+	bool sparing;			   /* for what runs for days: files that were looked at leave our memory */
 	struct debug_server *debug_server; /* asked for debug files that aren't here; NULL = nobody is. Must outlive the resolver */
 	struct kallsyms_ahead *ahead;	   /* kernel_list_path()'s list, being read; or NULL. Must outlive the resolver */
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */

@@ -3,16 +3,21 @@
  * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
  * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
  *
- * Lookup: starts of the intervals in one packed array (8 bytes each, so that a search touches few cache lines), and buckets of addresses
- * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is.
+ * Lookup: starts of the intervals in one packed array (4 bytes each, so that a search touches few cache lines), and buckets of addresses
+ * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is, and `intervals`
+ * where a symbol begins.
  *
- * Names: one block for all. Demangling is slow (1 µs and more) and most symbols are never looked up, so it is done when a lookup first
- * returns the symbol, by the thread that has claimed it; then its `mangled` is cleared with release order.
+ * Most symbols are never looked up, so of each only what its file says of it is kept, in 12 bytes. Who first looks one up makes a struct
+ * symbol of it and publishes that with release order; should another thread have done so meanwhile, his own goes. That is when a name is
+ * demangled, which is slow (1 µs and more).
+ *
+ * Names: one block for all. Those of a file that has many of them are copied when they are looked up, out of the file, which stays mapped.
  */
 #include "symbol/symtab.h"
 
 #include "base/cleanup.h"
 #include "base/radix.h"
+#include "base/search.h"
 #include "symbol/carried/carried.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf/debug_info.h"
@@ -21,23 +26,43 @@
 #include "symbol/elf/overlap.h"
 
 #include <elf.h>
-#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What symbol.mangled says. */
-enum { NAME_READABLE, NAME_MANGLED, NAME_IN_WORK };
+/* A symbol as it is kept. */
+struct packed_symbol {
+	uint32_t name; /* where it begins in the block, or in the file */
+	uint32_t size; /* SIZE_IS_LARGE: in `large_sizes` */
+	uint8_t binding, type;
+	bool mangled : 1, in_file : 1, ifunc_alias : 1;
+};
+
+#define SIZE_IS_LARGE UINT32_MAX
+
+struct large_size {
+	uint32_t index; /* of the symbol */
+	uint64_t size;
+};
 
 struct symtab_private {
-	uint64_t *starts; /* of intervals, sorted */
-	uint32_t *owners; /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
+	uint64_t base;	      /* where the first interval begins */
+	uint32_t *starts;     /* of intervals, sorted: their distance from `base` */
+	uint64_t *far_starts; /* instead where that would be too far; else NULL */
+	uint32_t *owners;     /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
 	size_t interval_count;
-	/* Bucket b is the interval that covers starts[0] + (b << bucket_shift): a binary search has only what lies between two buckets
+	/* Bucket b is the interval that covers base + (b << bucket_shift): a binary search has only what lies between two buckets
 	 * left. */
 	uint32_t *buckets;
 	unsigned int bucket_shift;
-	char *names; /* one block, which may hold more than them */
-	size_t name_bytes;
+	struct packed_symbol *symbols;
+	uint32_t *intervals;		    /* the first one of each symbol; NULL without overlaps */
+	VEC(struct large_size) large_sizes; /* by index */
+	struct symbol *_Atomic *made;	    /* of each symbol; NULL: nobody has looked it up */
+	char *names;			    /* one block */
+	struct mapping file;		    /* where the others are */
+	size_t name_limit;		    /* bytes at which names are cut */
+	bool sparing;
 	struct functions *functions; /* NULL: the file has no debug information that fits */
 	size_t name_count;	     /* symbols that the file has: how long a readable name may be depends on it */
 };
@@ -46,8 +71,7 @@ void symbol_builder_deinit(struct symbol_builder *builder)
 {
 	vec_deinit(&builder->symbols);
 	arena_deinit(&builder->names);
-	free(builder->block);
-	builder->block = NULL;
+	free(take_pointer(builder->text));
 }
 
 /* The readable name of a symbol for comparing; *ret_owned is to be freed. */
@@ -98,6 +122,24 @@ static uint64_t start_of(const void *context, uint32_t index)
 	return ((const struct symbol *)context)[index].start;
 }
 
+/* Moves each symbol to its place, order[i] being where the one of place i is. Each cycle of the permutation is walked once: a copy would
+ * double what the largest files take. */
+static void put_in_order(struct symbol *symbols, uint32_t *order, size_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct symbol first = symbols[i];
+		uint32_t place = i;
+		while (order[place] != i) {
+			uint32_t from = order[place];
+			symbols[place] = symbols[from];
+			order[place] = place;
+			place = from;
+		}
+		symbols[place] = first;
+		order[place] = place;
+	}
+}
+
 /* Symbols of one address stay in the order of their addition. */
 static void sort_by_start(struct symbol_builder *builder)
 {
@@ -107,17 +149,11 @@ static void sort_by_start(struct symbol_builder *builder)
 		i++;
 	if (i >= count)
 		return;
-	uint32_t *order = mem_alloc_array(count, sizeof(*order));
+	cleanup_free uint32_t *order = mem_alloc_array(count, sizeof(*order));
 	for (i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
 	radix_sort(order, count, start_of, symbols);
-	struct symbol *sorted = mem_alloc_array(count, sizeof(*sorted));
-	for (i = 0; i < count; i++)
-		sorted[i] = symbols[order[i]];
-	free(order);
-	free(symbols);
-	builder->symbols.data = sorted;
-	builder->symbols.cap = count;
+	put_in_order(symbols, order, count);
 }
 
 enum { PAGE = 4096 };
@@ -172,47 +208,144 @@ void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
 {
 	if (builder->demangle)
 		for (size_t i = 0; i < builder->symbols.len; i++)
-			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name) ? NAME_MANGLED : NAME_READABLE;
+			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name);
 	sort_by_start(builder);
 	stretch_unsized(builder, kallsyms);
 	keep_one_of_each(builder);
 }
 
-enum { LONG_NAME = 4096 };
+enum {
+	LONG_NAME = 4096,
+	MANY_NAMES = 64 << 10 /* bytes: for less it doesn't pay to keep a file mapped */
+};
 
-/* Copies the names into one block. In a hostile file all symbols can share one huge name: then names are cut. */
-static void gather_names(struct symtab_private *private, struct symbol *symbols, size_t count)
+static bool is_in(const struct mapping *file, const char *name)
 {
-	size_t total = 0;
-	for (size_t i = 0; i < count; i++)
-		total += strlen(symbols[i].name) + 1;
-	size_t limit = total / LONG_NAME <= count + LONG_NAME ? SIZE_MAX : LONG_NAME;
-	if (limit == LONG_NAME)
-		total = count * (LONG_NAME + 1);
-	char *at = private->names = mem_alloc(total);
-	for (size_t i = 0; i < count; i++) {
-		size_t len = strnlen(symbols[i].name, limit);
-		symbols[i].name = memcpy(at, symbols[i].name, len);
-		at[len] = '\0';
-		at += len + 1;
-	}
-	private->name_bytes = (size_t)(at - private->names);
+	uintptr_t begin = (uintptr_t)file->data, at = (uintptr_t)name;
+	return file->data && at >= begin && at - begin < file->size;
 }
 
-/* About one bucket an interval. */
+/* Keeps the file if it has many of the names; where it is too large for packed_symbol.name they are copied. */
+static void take_file(struct symtab_private *private, const struct symbol_builder *builder)
+{
+	size_t bytes = 0;
+	if (!builder->file || builder->file->size > UINT32_MAX)
+		return;
+	for (size_t i = 0; i < builder->symbols.len && bytes < MANY_NAMES; i++)
+		if (is_in(builder->file, builder->symbols.data[i].name))
+			bytes += strlen(builder->symbols.data[i].name) + 1;
+	if (bytes < MANY_NAMES)
+		return;
+	private->file = *builder->file;
+	*builder->file = (struct mapping){0};
+}
+
+/* How long names may be. In a hostile file all symbols can share one huge name: then names are cut, and there are at most 4 GB of them. */
+static size_t name_limit(const struct symbol_builder *builder)
+{
+	size_t total = 0, count = builder->symbols.len, limit = LONG_NAME;
+	for (size_t i = 0; i < count; i++)
+		total += strlen(builder->symbols.data[i].name) + 1;
+	if (total <= UINT32_MAX && total / LONG_NAME <= count + LONG_NAME)
+		return SIZE_MAX;
+	while (limit && count > UINT32_MAX / (limit + 1))
+		limit /= 2;
+	return limit;
+}
+
+/* Copies the names that aren't in the file into one block. */
+static void place_names(struct symtab_private *private, const struct symbol *symbols, size_t count)
+{
+	size_t total = 0, used = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!is_in(&private->file, symbols[i].name))
+			total += strnlen(symbols[i].name, private->name_limit) + 1;
+	private->names = mem_alloc(total);
+	for (size_t i = 0; i < count; i++) {
+		struct packed_symbol *packed = &private->symbols[i];
+		packed->in_file = is_in(&private->file, symbols[i].name);
+		if (packed->in_file) {
+			packed->name = (uint32_t)(symbols[i].name - (const char *)private->file.data);
+			continue;
+		}
+		if (used == total) { /* the file has changed meanwhile */
+			packed->name = (uint32_t)(total - 1);
+			continue;
+		}
+		size_t len = strnlen(symbols[i].name, private->name_limit);
+		len = len < total - used ? len : total - used - 1;
+		packed->name = (uint32_t)used;
+		memcpy(private->names + used, symbols[i].name, len);
+		private->names[used + len] = '\0';
+		used += len + 1;
+	}
+}
+
+static void pack_symbols(struct symtab_private *private, const struct symbol *symbols, size_t count)
+{
+	private->symbols = mem_alloc_array(count, sizeof(*private->symbols));
+	for (size_t i = 0; i < count; i++) {
+		uint64_t size = symbols[i].end - symbols[i].start;
+		bool large = size >= SIZE_IS_LARGE;
+		private->symbols[i] = (struct packed_symbol){.size = large ? SIZE_IS_LARGE : (uint32_t)size,
+							     .binding = symbols[i].binding,
+							     .type = symbols[i].type,
+							     .mangled = symbols[i].mangled,
+							     .ifunc_alias = symbols[i].ifunc_alias};
+		if (large)
+			vec_push(&private->large_sizes, (struct large_size){(uint32_t)i, size});
+	}
+}
+
+/* No two symbols begin at the same address, so each has an interval that begins where it does. */
+static void note_intervals(struct symtab_private *private, size_t count)
+{
+	private->intervals = mem_alloc_array(count, sizeof(*private->intervals));
+	for (size_t i = private->interval_count; i-- > 0;)
+		if (private->owners[i] != OVERLAP_NONE)
+	private->intervals[private->owners[i]] = (uint32_t)i;
+}
+
+static uint64_t interval_start(const struct symtab_private *private, size_t interval)
+{
+	return private->base + (private->far_starts ? private->far_starts[interval] : private->starts[interval]);
+}
+
+/* What the symbols cover. */
+static void place_intervals(struct symtab_private *private, const struct symbol *symbols, size_t count)
+{
+	uint64_t *starts;
+	size_t intervals = private->interval_count = overlap_flatten(symbols, count, &starts, &private->owners);
+	if (private->owners)
+	private->owners = mem_resize(private->owners, intervals * sizeof(*private->owners));
+	private->base = intervals ? starts[0] : 0;
+	if (intervals && starts[intervals - 1] - starts[0] > UINT32_MAX) {
+		for (size_t i = 0; i < intervals; i++)
+			starts[i] -= private->base;
+		private->far_starts = starts;
+		return;
+	}
+	private->starts = mem_alloc_array(intervals, sizeof(*private->starts));
+	for (size_t i = 0; i < intervals; i++)
+	private->starts[i] = (uint32_t)(starts[i] - private->base);
+	free(starts);
+}
+
+/* About one bucket for some intervals. */
 static void make_buckets(struct symtab_private *private)
 {
+	enum { SOME = 4 };
 	size_t count = private->interval_count;
 	if (!count)
 		return;
-	const uint64_t *starts = private->starts;
-	uint64_t span = starts[count - 1] - starts[0];
-	while (span >> private->bucket_shift > count)
+	uint64_t span = interval_start(private, count - 1) - private->base;
+	while (span >> private->bucket_shift > count / SOME + 1)
 	private->bucket_shift++;
 	size_t buckets = (size_t)(span >> private->bucket_shift) + 2, interval = 0;
 	private->buckets = mem_alloc_array(buckets, sizeof(*private->buckets));
 	for (size_t bucket = 0; bucket < buckets; bucket++) {
-		while (interval + 1 < count && starts[interval + 1] - starts[0] <= (uint64_t)bucket << private->bucket_shift)
+		while (interval + 1 < count && interval_start(private, interval + 1) - private->base <= (uint64_t)bucket
+														<< private->bucket_shift)
 			interval++;
 		private->buckets[bucket] = (uint32_t)interval;
 	}
@@ -223,21 +356,21 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 {
 	struct symtab *symtab = mem_zalloc(sizeof(*symtab));
 	struct symtab_private *private = mem_zalloc(sizeof(*private));
+	const struct symbol *symbols = builder->symbols.data;
 	size_t count = builder->symbols.len;
-	struct symbol *symbols = count ? mem_resize(builder->symbols.data, count * sizeof(*symbols)) : NULL;
-	builder->symbols.data = NULL;
-	if (builder->block) {
-		private->names = take_pointer(builder->block);
-		private->name_bytes = builder->block_bytes;
-	} else {
-		gather_names(private, symbols, count);
-	}
-	symbol_builder_deinit(builder);
-	for (size_t i = 0; i < count; i++)
-		symbols[i].index = (uint32_t)i;
-	private->interval_count = overlap_flatten(symbols, count, &private->starts, &private->owners);
+	private->name_limit = name_limit(builder);
+	private->sparing = builder->sparing;
+	private->made = mem_zalloc_array(count, sizeof(*private->made));
+	take_file(private, builder);
+	pack_symbols(private, symbols, count);
+	place_names(private, symbols, count);
+	place_intervals(private, symbols, count);
+	if (private->owners)
+		note_intervals(private, count);
 	make_buckets(private);
-	symtab->symbols = symbols;
+	symbol_builder_deinit(builder);
+	if (private->sparing && private->file.data)
+		mapping_forget(private->file.data, private->file.size);
 	symtab->count = count;
 	symtab->source = source;
 	symtab->path = path ? mem_strdup(path) : NULL;
@@ -246,86 +379,156 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	return symtab;
 }
 
-static bool in_block(const struct symtab_private *private, const char *name)
-{
-	return name >= private->names && name < private->names + private->name_bytes;
-}
-
 void symtab_destroy(struct symtab *symtab)
 {
 	if (!symtab)
 		return;
+	struct symtab_private *private = symtab->private;
 	for (size_t i = 0; i < symtab->count; i++)
-		if (!in_block(symtab->private, symtab->symbols[i].name))
-			free((char *)symtab->symbols[i].name);
-	functions_destroy(symtab->private->functions);
+		free(private->made[i]);
+	functions_destroy(private->functions);
+	mapping_close(&private->file);
+	vec_deinit(&private->large_sizes);
+	free(private->made);
+	free(private->symbols);
+	free(private->intervals);
+	free(private->starts);
+	free(private->far_starts);
+	free(private->buckets);
+	free(private->owners);
+	free(private->names);
+	free(private);
 	free(symtab->segments);
-	free(symtab->private->starts);
-	free(symtab->private->buckets);
-	free(symtab->private->owners);
-	free(symtab->private->names);
-	free(symtab->private);
-	free((void *)symtab->symbols);
 	free((char *)symtab->path);
 	free(symtab);
 }
 
-/* Makes the name readable. Of many threads at once the first one does so, and the others wait for it. */
-static const struct symbol *with_readable_name(const struct symtab *symtab, size_t index)
+/* ---- symbols of a table ---- */
+
+static uint64_t start_at(const struct symtab_private *private, size_t index)
 {
-	struct symbol *symbol = (struct symbol *)&symtab->symbols[index];
-	uint8_t state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
-	if (state == NAME_MANGLED &&
-	    __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-		char *readable = demangle(symbol->name, demangle_limit(symtab->private->name_count));
-		if (readable)
-			symbol->name = readable;
-		__atomic_store_n(&symbol->mangled, NAME_READABLE, __ATOMIC_RELEASE);
-		return symbol;
-	}
-	while (state != NAME_READABLE) {
-		sched_yield();
-		state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
-	}
+	return interval_start(private, private->intervals ? private->intervals[index] : index);
+}
+
+static uint64_t size_at(const struct symtab_private *private, size_t index)
+{
+	if (private->symbols[index].size != SIZE_IS_LARGE)
+		return private->symbols[index].size;
+	size_t place = partition_point(i, private->large_sizes.len, private->large_sizes.data[i].index < index);
+	return private->large_sizes.data[place].size;
+}
+
+/* What a name has pulled into our memory: the kernel maps so many bytes with the page that is touched. */
+static void forget_around(const struct mapping *file, size_t at)
+{
+	enum { AROUND = 64 << 10 };
+	size_t begin = at / AROUND * AROUND, left = file->size - begin;
+	mapping_forget(file->data + begin, left < 2 * AROUND ? left : 2 * AROUND);
+}
+
+char *symtab_raw_name(const struct symtab *symtab, size_t index)
+{
+	const struct symtab_private *private = symtab->private;
+	const struct packed_symbol *packed = &private->symbols[index];
+	if (!packed->in_file)
+		return mem_strdup(private->names + packed->name);
+	char *name = mem_strndup((const char *)private->file.data + packed->name, private->name_limit);
+	if (private->sparing)
+		forget_around(&private->file, packed->name);
+	return name;
+}
+
+/* The name that a symbol is shown with, freed by the caller; NULL: the one that is in the block. */
+static char *readable_name_at(const struct symtab *symtab, size_t index)
+{
+	const struct packed_symbol *packed = &symtab->private->symbols[index];
+	if (!packed->mangled && !packed->in_file)
+		return NULL;
+	char *name = symtab_raw_name(symtab, index);
+	char *readable = packed->mangled ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
+	if (!readable)
+		return name;
+	free(name);
+	return readable;
+}
+
+static struct symbol *make_symbol(const struct symtab *symtab, size_t index)
+{
+	const struct symtab_private *private = symtab->private;
+	const struct packed_symbol *packed = &private->symbols[index];
+	cleanup_free char *name = readable_name_at(symtab, index);
+	size_t bytes = name ? strlen(name) + 1 : 0;
+	struct symbol *symbol = mem_alloc(sizeof(*symbol) + bytes);
+	char *behind = (char *)(symbol + 1);
+	*symbol = (struct symbol){
+		.start = start_at(private, index),
+		.end = start_at(private, index) + size_at(private, index),
+		.name = name ? memcpy(behind, name, bytes) : private->names + packed->name,
+		.binding = packed->binding,
+		.type = packed->type,
+		.ifunc_alias = packed->ifunc_alias,
+		.index = (uint32_t)index,
+	};
 	return symbol;
+}
+
+static const struct symbol *symbol_at(const struct symtab *symtab, size_t index)
+{
+	struct symbol *_Atomic *place = &symtab->private->made[index];
+	struct symbol *found = atomic_load_explicit(place, memory_order_acquire);
+	if (found)
+		return found;
+	struct symbol *symbol = make_symbol(symtab, index);
+	if (atomic_compare_exchange_strong(place, &found, symbol))
+		return symbol;
+	free(symbol);
+	return found;
 }
 
 const struct symbol *symtab_at(const struct symtab *symtab, size_t index)
 {
-	return index < symtab->count ? with_readable_name(symtab, index) : NULL;
+	return index < symtab->count ? symbol_at(symtab, index) : NULL;
 }
 
-const char **symtab_raw_names(const struct symtab *symtab)
+bool symtab_bounds(const struct symtab *symtab, uint64_t *ret_start, uint64_t *ret_end)
 {
-	const char **names = mem_alloc_array(symtab->count + 1, sizeof(*names));
-	const char *next = symtab->private->names;
-	for (size_t i = 0; i < symtab->count; i++) {
-		const char *name = symtab->symbols[i].name;
-		/* In the place of a readable one is that behind the name before: such names are one behind the other in their block. */
-		names[i] = in_block(symtab->private, name) ? name : next;
-		next = names[i] + strlen(names[i]) + 1;
-	}
-	return names;
+	const struct symtab_private *private = symtab->private;
+	if (!symtab->count)
+		return false;
+	*ret_start = start_at(private, 0);
+	*ret_end = start_at(private, symtab->count - 1) + size_at(private, symtab->count - 1);
+	return true;
 }
+
+const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name)
+{
+	const struct symtab_private *private = symtab->private;
+	for (size_t i = 0; i < symtab->count; i++) {
+		cleanup_free char *readable = readable_name_at(symtab, i);
+		if (!strcmp(readable ? readable : private->names + private->symbols[i].name, name))
+			return symbol_at(symtab, i);
+	}
+	return NULL;
+}
+
+/* ---- lookup ---- */
 
 /* The last interval that starts at or before `addr`, plus one; 0 when none does. */
 static size_t interval_after(const struct symtab_private *private, uint64_t addr)
 {
-	const uint64_t *starts = private->starts;
 	size_t count = private->interval_count;
-	if (!count || addr < starts[0])
+	if (!count || addr < private->base)
 		return 0;
-	if (addr >= starts[count - 1])
+	if (addr >= interval_start(private, count - 1))
 		return count;
-	const uint32_t *bucket = &private->buckets[(addr - starts[0]) >> private->bucket_shift];
-	const uint64_t *base = starts + bucket[0];
-	size_t left = bucket[1] - bucket[0] + 1;
+	const uint32_t *bucket = &private->buckets[(addr - private->base) >> private->bucket_shift];
+	size_t at = bucket[0], left = bucket[1] - bucket[0] + 1;
 	while (left > 1) {
 		size_t half = left / 2;
-		base = base[half] <= addr ? base + half : base;
+		at = interval_start(private, at + half) <= addr ? at + half : at;
 		left -= half;
 	}
-	return (size_t)(base - starts) + 1;
+	return at + 1;
 }
 
 /* The number of the symbol that begins last before the address, or OVERLAP_NONE. */
@@ -341,10 +544,12 @@ static const struct symbol *symbol_if_covers(const struct symtab *symtab, uint32
 {
 	if (owner == OVERLAP_NONE)
 		return NULL;
-	const struct symbol *symbol = &symtab->symbols[owner];
-	if (addr >= symbol->end && addr != symbol->start)
+	const struct symbol *made = atomic_load_explicit(&symtab->private->made[owner], memory_order_acquire);
+	uint64_t start = made ? made->start : start_at(symtab->private, owner);
+	uint64_t end = made ? made->end : start + size_at(symtab->private, owner);
+	if (addr >= end && addr != start)
 		return NULL;
-	return with_readable_name(symtab, owner);
+	return made ? made : symbol_at(symtab, owner);
 }
 
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
@@ -354,8 +559,8 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
 
 static void prefetch_bucket(const struct symtab_private *private, uint64_t addr)
 {
-	if (private->interval_count && addr >= private->starts[0] && addr < private->starts[private->interval_count - 1])
-		__builtin_prefetch(&private->buckets[(addr - private->starts[0]) >> private->bucket_shift]);
+	if (private->interval_count && addr >= private->base && addr < interval_start(private, private->interval_count - 1))
+		__builtin_prefetch(&private->buckets[(addr - private->base) >> private->bucket_shift]);
 }
 
 void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret)
@@ -366,23 +571,16 @@ void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t
 	for (size_t i = 0; i < count; i++) {
 		owners[i] = owner_of(symtab->private, addrs[i]);
 		if (owners[i] != OVERLAP_NONE)
-			__builtin_prefetch(&symtab->symbols[owners[i]]);
+			__builtin_prefetch(&symtab->private->made[owners[i]]);
 	}
+	for (size_t i = 0; i < count; i++)
+		if (owners[i] != OVERLAP_NONE)
+			__builtin_prefetch(atomic_load_explicit(&symtab->private->made[owners[i]], memory_order_relaxed));
 	for (size_t i = 0; i < count; i++) {
 		ret[i] = symbol_if_covers(symtab, owners[i], addrs[i]);
 		if (ret[i])
 			__builtin_prefetch(ret[i]->name);
 	}
-}
-
-const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name)
-{
-	for (size_t i = 0; i < symtab->count; i++) {
-		const struct symbol *symbol = symtab_at(symtab, i);
-		if (!strcmp(symbol->name, name))
-			return symbol;
-	}
-	return NULL;
 }
 
 /* ---- the file behind it ---- */
@@ -434,10 +632,9 @@ void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump)
 void symtab_set_carried(struct symtab *symtab, const struct carried_file *file, bool demangle)
 {
 	for (size_t i = 0, k = 0; demangle && i < symtab->count; i++) {
-		struct symbol *symbol = (struct symbol *)&symtab->symbols[i];
-		while (k < file->symbol_count && file->symbols[k].start < symbol->start)
+		while (k < file->symbol_count && file->symbols[k].start < start_at(symtab->private, i))
 			k++;
-		symbol->mangled = k < file->symbol_count && file->symbols[k].mangled ? NAME_MANGLED : NAME_READABLE;
+		symtab->private->symbols[i].mangled = k < file->symbol_count && file->symbols[k].mangled;
 	}
 	symtab->is_carried = true;
 	symtab->private->name_count = file->of_count;

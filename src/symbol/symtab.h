@@ -1,11 +1,12 @@
-/* Symbol table of one dso: sorted by start, immutable once published, but for names, which become
- * readable when a lookup first returns them.
+/* Symbol table of one dso: sorted by start, immutable once published. It is kept small, with some 30 bytes and the name of each symbol, of
+ * large files without the names, which stay in the file: a struct symbol is made when a lookup first returns it.
  *
  * Symbols may overlap in a file (labels inside assembler functions); which of them covers an address is decided when the table is built, so
  * that a lookup is one binary search. */
 #pragma once
 
 #include "base/arena.h"
+#include "base/files/mapping.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -13,20 +14,18 @@
 #include <stdint.h>
 
 struct symbol {
-	uint64_t start, end; /* dso addresses as map_to_dso() gives them, end exclusive */
-	const char *name; /* demangled in symbols that a lookup returned, else maybe not yet: symtab_at(). As it is in the file: views make
-			     it safe to print */
-	uint8_t binding;  /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
-	uint8_t type;	  /* STT_FUNC, STT_OBJECT, … */
-	uint8_t mangled;  /* private: whether the name isn't readable yet */
-	bool inlined : 1; /* made for a function that debug information says was inlined here; in no table */
+	uint64_t start, end;  /* dso addresses as map_to_dso() gives them, end exclusive */
+	const char *name;     /* demangled in symbols of a table, as in the file while one is put together. Views make it safe to print */
+	uint8_t binding;      /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
+	uint8_t type;	      /* STT_FUNC, STT_OBJECT, … */
+	bool mangled : 1;     /* while a table is put together: whether the name isn't readable yet */
+	bool inlined : 1;     /* made for a function that debug information says was inlined here; in no table */
 	bool ifunc_alias : 1; /* another name of this address is an indirect function */
 	uint32_t index;	      /* in its table */
 };
 
 struct symtab {
-	const struct symbol *symbols;
-	size_t count;
+	size_t count;	    /* of symbols */
 	struct dso *dso;    /* NULL until published */
 	int source;	    /* enum symbol_source, symbol/resolve.h */
 	const char *path;   /* file it was read from, or NULL */
@@ -53,9 +52,8 @@ void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump);
 /* Notes what the recording carries of the file that the symbols are from. */
 struct carried_file;
 void symtab_set_carried(struct symtab *symtab, const struct carried_file *file, bool demangle);
-/* The names of all symbols as they are in the file; freed by the caller, the names are the table's. Not while other threads ask for
- * symbols. */
-const char **symtab_raw_names(const struct symtab *symtab);
+/* The name of symbol `index` as it is in the file, freed by the caller. Thread-safe. */
+char *symtab_raw_name(const struct symtab *symtab, size_t index);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
 struct code_function;
@@ -68,18 +66,21 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);
 enum { SYMTAB_MANY = 32 };
 /* The same for up to SYMTAB_MANY addresses, whose waits for memory overlap. Thread-safe. */
 void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret);
-/* Symbol `index`, its name demangled. Thread-safe. */
+/* Symbol `index`, NULL where there are no more. Thread-safe. */
 const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
-/* By name, demangled or as in the file; NULL when there is none. Thread-safe; builds nothing, walks the table. */
+/* Where the first symbol begins and the last one ends; false without symbols. */
+bool symtab_bounds(const struct symtab *symtab, uint64_t *ret_start, uint64_t *ret_end);
+/* By name, demangled; NULL when there is none. Thread-safe; builds nothing, walks the table. */
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name);
 void symtab_destroy(struct symtab *symtab);
 
-/* Putting one together. Names may point anywhere (a mapped file): symtab_build() copies those that stay, unless they are all in `block`. */
+/* Putting one together. Names may point anywhere: symtab_build() copies those that stay, but for names in `file`. */
 struct symbol_builder {
 	VEC(struct symbol) symbols;
-	struct arena names; /* of names that are in no file */
-	char *block;	    /* allocated; the table takes it. NULL = names are copied */
-	size_t block_bytes;
+	struct arena names;   /* of names that are in no file */
+	char *text;	      /* allocated, of names as well */
+	struct mapping *file; /* the caller's, or NULL; the table takes it, and leaves an empty one, if that has many names */
+	bool sparing;	      /* what was read of the file leaves our memory again */
 	bool demangle;
 };
 

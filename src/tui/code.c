@@ -49,6 +49,7 @@ static const struct key_help keys[] = {
 	{"b", "shares of periods, or of samples"},
 	{"p", "shares of the function, or of the whole recording"},
 	{"c", "the least and the most cycles of a block, or only the average (of branch records with cycles)"},
+	{"T", "the type and member of the data that an instruction accesses (of programs with debug information)"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
 	{"P", "print to a file FUNCTION.annotation"},
@@ -351,6 +352,17 @@ static bool move(struct code_window *code, int key)
 	return true;
 }
 
+/* What is known is asked for once, which takes a moment. */
+static void toggle_data_types(struct code_window *code)
+{
+	struct annotation *annotation = code->source.annotation;
+	annotation->style.data_types = !annotation->style.data_types;
+	if (annotation->data_types || !code->source.find_data_types)
+		return;
+	if (!code->source.find_data_types(code->source.context))
+		code_note(code, "no type of data is known here: that needs debug information (compile with -g)");
+}
+
 /* Keys that change the annotation's style. */
 static bool restyle(struct code_window *code, int key)
 {
@@ -386,6 +398,9 @@ static bool restyle(struct code_window *code, int key)
 		if (!code->source.annotation->cycles)
 			code_note(code, "there are no cycles: record with -b on a processor that counts them");
 		style->cycle_range = !style->cycle_range;
+		break;
+	case 'T':
+		toggle_data_types(code);
 		break;
 	default:
 		return false;

@@ -13,6 +13,8 @@ struct code_source {
 	void (*text)(void *context, size_t line, struct strbuf *out);
 	/* The style has changed: texts are asked for anew. */
 	void (*restyle)(void *context);
+	/* Finds out which data instructions access, once; returns of how many that is known. NULL = it can't be. */
+	size_t (*find_data_types)(void *context);
 	/* Prints all; says what has become of it. NULL = it can't be. */
 	void (*print)(void *context, struct strbuf *note);
 	/* Asks for a script, and shows what it prints; says in `note` why not. NULL = there are none. */

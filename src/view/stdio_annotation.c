@@ -454,6 +454,16 @@ static void add_source_place(const struct writing *writing, const struct annotat
 	}
 }
 
+static void add_data_type(const struct writing *writing, size_t index)
+{
+	const struct annotation *annotation = writing->annotation;
+	const char *type = annotation->style.data_types && annotation->data_types ? annotation->data_types[index] : NULL;
+	if (!type)
+		return;
+	strbuf_add_str(writing->out, "   # data-type: ");
+	add_safe(writing->out, type);
+}
+
 static void add_compact_line(const struct writing *writing, size_t index)
 {
 	const struct annotation *annotation = writing->annotation;
@@ -482,6 +492,7 @@ static void add_compact_line(const struct writing *writing, size_t index)
 		strbuf_add_chars(out, ' ', writing->label_width + 1);
 	strbuf_printf(out, " %s ", arrow(annotation, line));
 	add_instruction(writing, line);
+	add_data_type(writing, index);
 	strbuf_add_char(out, '\n');
 }
 

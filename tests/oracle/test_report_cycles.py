@@ -361,6 +361,19 @@ def test_cycles_of_instructions(perf, made, changed, function):
     found = [(line[7:14].strip(), line[14:21].strip()) for line in lines[1:]]
     assert found == [(ipc, end[0]) for ipc, end in wanted]
     assert sum(bool(cycles) for _, cycles in found) > 3
+    # For programs: how precise, and which cycles.
+    values = [(ipc or "0.00", end[0] or "0", *(re.findall(r"\d+", end[1]) or ["0", "0"])) for ipc, end in wanted]
+    rows = perf("annotate", "--format", "csv", "-i", directory / "new.data", function).stdout.splitlines()
+    assert rows[0].endswith(",ipc,cycles,cycles_least,cycles_most")
+    assert [(f"{float(row[-4]):.2f}", *row[-3:]) for row in (row.split(",") for row in rows[1:])] == values
+    objects = [json.loads(line) for line in perf("annotate", "--format", "json", "-i", directory / "new.data", function).stdout.splitlines()]
+    assert [(f"{one['ipc']:.2f}", *(str(one[name]) for name in ("cycles", "cycles_least", "cycles_most"))) for one in objects] == values
+
+
+def test_no_cycles_no_columns(perf, made):
+    program, script, directory = made
+    (directory / "flat.data").write_bytes(recording.Maker(re.sub(r"/([MP])\d+", r"/\g<1>0", script)).make())
+    assert perf("annotate", "--format", "csv", "-i", directory / "flat.data", "fib").stdout.splitlines()[0].endswith(",period")
 
 
 def test_cycles_of_instructions_on_a_screen(perf, made, changed):

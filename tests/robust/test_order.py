@@ -136,6 +136,18 @@ def test_functions_of_debug_information(perf, with_lines, words):
     same_for_all(perf, with_lines, ["report", "--stdio", *words.split()])
 
 
+@pytest.mark.parametrize("words", ["-v -g none", "-v --no-children -g none -s sym"])
+def test_the_address_that_stands_for_a_function(perf, with_lines, words):
+    """Of those that were sampled -v shows the lowest, whichever was met first; of calls that is the byte before the return address."""
+    same_for_all(perf, with_lines, ["report", "--stdio", *words.split()])
+    if "--no-children" not in words:
+        return
+    symbols = subprocess.run(["nm", with_lines.parent / "library.so"], check=True, capture_output=True, text=True).stdout
+    lowest = {name: int(address, 16) + 4 for address, kind, name in map(str.split, symbols.splitlines()) if kind == "T"}
+    shown = {row[-1]: int(row[-4], 16) for row in map(str.split, perf("report", "--stdio", *words.split(), "-i", with_lines).stdout.splitlines()) if "[.]" in row}
+    assert len(shown) == 16 and shown == {name: lowest[name] for name in shown}
+
+
 @pytest.mark.parametrize("name", ["perf.data.callgraph_and_branch-3.4", "perf.data.raw_callgraph_branch-3.4"])
 def test_recordings_of_others(perf, corpus, name):
     path = corpus / "google+perf_data_converter/src/quipper/testdata" / name

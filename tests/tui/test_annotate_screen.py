@@ -1,6 +1,7 @@
 """perf annotate on a screen, and what perf report shows of a function: what keys do. The kernel's perf (annotate --tui, its help) says what they are."""
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -157,6 +158,40 @@ def test_the_next_function(show, code):
     screen.after("a", "spin() ")
     screen.after(">", "warm() ")
     screen.after("q", "row 1 of 2")
+
+
+DATA = """
+struct node { struct node *next; long key; };
+__attribute__((noinline)) long walk(const struct node *node)
+{
+	long total = 0;
+	for (; node; node = node->next)
+		total += node->key;
+	return total;
+}
+int main(void) { struct node last = {0, 1}; return (int)walk(&last); }
+"""
+
+
+def test_types_of_data(show, folder, tmp_path):
+    """T: what the loads of walk() read is told by debug information; without it T says what is missing."""
+    (tmp_path / "prog.c").write_text(DATA)
+    for debug, compiled in (("-g", "known"), ("-g0", "unknown")):
+        subprocess.run(["gcc", debug, "-O1", "-no-pie", "-o", "prog", "prog.c"], cwd=tmp_path, check=True)
+        walk = instructions(tmp_path, "walk")
+        make_at(tmp_path, f"{compiled}.data", dict.fromkeys([address for address, _ in walk], 1))
+        if debug == "-g":
+            screen = show("annotate", "-i", "known.data", "walk", cwd=tmp_path)
+            screen.until("h: help", without=["data-type"])
+            lines = screen.after("T", "# data-type: struct node +0x8 (key)")
+            assert [line.split("# data-type: ")[1] for line in lines if "# data-type: " in line] == ["struct node +0x8 (key)", "struct node +0 (next)"], lines
+            screen.after("T", "h: help", without=["data-type"])
+            screen.after("h", "type and member of the data")
+            screen.after("q q", "ended with 0")
+        else:
+            screen = show("annotate", "-i", "unknown.data", "walk", cwd=tmp_path)
+            screen.until("h: help")
+            screen.after("T", "no type of data is known here")
 
 
 def test_print(show, folder, code, tmp_path):

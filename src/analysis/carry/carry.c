@@ -2,6 +2,7 @@
  * are from; then, the functions with most samples first, their code. */
 #include "analysis/carry/carry_internal.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "symbol/dso_build_id.h"
 
@@ -41,17 +42,17 @@ static struct address *sorted_addresses(const struct map64 *hits)
 }
 
 /* As in the file, with what it was there: readable names differ. */
-static void add_symbol(struct carry *carry, const struct carry_file *file, const char *const *raw, uint32_t index,
-		       struct carried_file *carried)
+static void add_symbol(struct carry *carry, const struct carry_file *file, uint32_t index, struct carried_file *carried)
 {
 	const struct symbol *symbol = symtab_at(file->symtab, index);
+	cleanup_free char *raw = symtab_raw_name(file->symtab, index);
 	carried->symbols[carried->symbol_count++] = (struct carried_symbol){
 		.start = symbol->start,
 		.size = symbol->end - symbol->start,
-		.name = intern_string(&carry->texts, raw[index]),
+		.name = intern_string(&carry->texts, raw),
 		.binding = symbol->binding,
 		.type = symbol->type,
-		.mangled = symbol->name != raw[index],
+		.mangled = strcmp(symbol->name, raw) != 0,
 		.ifunc_alias = symbol->ifunc_alias,
 	};
 }
@@ -74,7 +75,6 @@ static void gather_names(struct carry *carry, struct carry_file *file, const str
 {
 	const struct symtab *symtab = file->symtab;
 	struct address *addresses = sorted_addresses(hits);
-	const char **raw = symtab_raw_names(symtab);
 	uint64_t *samples = mem_zalloc_array(symtab->count + 1, sizeof(*samples)); /* one more than there are; 0 = not hit */
 	for (size_t i = 0; i < hits->count; i++) {
 		uint32_t number = gather_address(carry, file, &addresses[i]);
@@ -91,12 +91,11 @@ static void gather_names(struct carry *carry, struct carry_file *file, const str
 	carried->symbol_count = 0;
 	for (uint32_t i = 0; i < symtab->count; i++) {
 		if (samples[i])
-			add_symbol(carry, file, raw, i, carried);
+			add_symbol(carry, file, i, carried);
 		if (samples[i] > 1)
-			vec_push(&carry->functions, (struct carry_function){file, &symtab->symbols[i], samples[i] - 1});
+			vec_push(&carry->functions, (struct carry_function){file, symtab_at(symtab, i), samples[i] - 1});
 	}
 	free(samples);
-	free(raw);
 	free(addresses);
 }
 

@@ -90,8 +90,8 @@ struct fold_actor {
 
 /* A resolved place. */
 struct fold_frame {
-	uint64_t ip;		     /* without a symbol, or with by_address: the address; else that of some occurrence */
-	const struct map *map;	     /* NULL = not mapped; that of some occurrence */
+	uint64_t ip;		     /* without a symbol, or with by_address: the address; else the lowest one in the file */
+	const struct map *map;	     /* NULL = not mapped; of the processes that have the file some one's */
 	const struct symbol *symbol; /* NULL = none */
 	uint8_t cpumode;
 };

@@ -34,6 +34,7 @@ struct place_frame {
 
 struct place_symbol {
 	const struct symbol *symbol;
+	uint64_t address; /* in the file: lower ones the tables haven't been told of */
 	uint32_t frame;
 };
 
@@ -148,8 +149,9 @@ static uint32_t symbol_frame(struct fold_places *places, const struct fold_frame
 	if (places->options->by_address || places->options->by_line)
 		return fold_tables_frame(places->tables, frame);
 	struct place_symbol *slot = &places->symbols[hash_u64((uintptr_t)frame->symbol) % SYMBOL_SLOTS];
-	if (slot->symbol != frame->symbol)
-		*slot = (struct place_symbol){.symbol = frame->symbol, .frame = fold_tables_frame(places->tables, frame)};
+	uint64_t address = frame->map ? map_to_dso(frame->map, frame->ip) : frame->ip;
+	if (slot->symbol != frame->symbol || address < slot->address)
+		*slot = (struct place_symbol){frame->symbol, address, fold_tables_frame(places->tables, frame)};
 	return slot->frame;
 }
 

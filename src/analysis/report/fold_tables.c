@@ -74,6 +74,18 @@ static bool frame_same(const struct fold_options *options, const struct fold_fra
 	return a->map->dso == b->map->dso && (options->by_file || map_to_dso(a->map, a->ip) == map_to_dso(b->map, b->ip));
 }
 
+static uint64_t occurrence_address(const struct fold_frame *frame)
+{
+	return frame->map ? map_to_dso(frame->map, frame->ip) : frame->ip;
+}
+
+/* Of the addresses that are one frame the lowest one in the file stands for it: which worker comes first, with which, is chance. */
+static void settle_occurrence(struct fold_frame *known, const struct fold_frame *frame)
+{
+	if (occurrence_address(frame) < occurrence_address(known))
+		*known = *frame;
+}
+
 uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *frame)
 {
 	const struct fold_options *options = tables->options;
@@ -90,6 +102,8 @@ uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *
 		id = (uint32_t)shard->frames.len;
 		vec_push(&shard->frames, *frame);
 		id_table_insert(&shard->ids, (uint32_t)hash, id);
+	} else {
+		settle_occurrence(&shard->frames.data[id], frame);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return id * FOLD_SHARDS + number;

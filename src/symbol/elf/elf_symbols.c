@@ -103,6 +103,8 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 		symbol_builder_add(builder, dso_address(reading, section, &symbol), symbol.size, ELF64_ST_BIND(symbol.info),
 				   ELF64_ST_TYPE(symbol.info), symbol.name);
 	}
+	if (builder->sparing && elf->mapping.data)
+		mapping_forget(elf_section_data(elf, table), table->size);
 	symbol_builder_settle(builder, false);
 }
 

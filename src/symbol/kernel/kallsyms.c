@@ -214,7 +214,6 @@ static int read_lines(struct kallsyms *kallsyms, int fd, struct seen *seen)
 	size_t parsed = 0;
 	for (size_t whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
 		parse(kallsyms, kallsyms->text + parsed, kallsyms->text + whole, seen);
-	kallsyms->text_bytes = parsed;
 	if (started)
 		pthread_join(thread, NULL);
 	return reading.failure;
@@ -336,8 +335,7 @@ void kallsyms_give(struct kallsyms *kallsyms, uint64_t delta, struct symbol_buil
 	}
 	*builder = kallsyms->settled;
 	builder->symbols.len = kept;
-	builder->block = take_pointer(kallsyms->text);
-	builder->block_bytes = kallsyms->text_bytes;
+	builder->text = take_pointer(kallsyms->text);
 	kallsyms->settled = (struct symbol_builder){0};
 	kallsyms_close(kallsyms);
 }

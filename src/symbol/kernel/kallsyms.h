@@ -9,8 +9,7 @@
 
 /* A whole list, read and settled once; the tables of the kernel and of its modules are picked from it. Read by several threads at once. */
 struct kallsyms {
-	char *text; /* the names are in it */
-	size_t text_bytes;
+	char *text;			   /* the names are in it */
 	struct symbol_builder settled;	   /* all symbols; their `index` is that of their module */
 	VEC(const char *) modules;	   /* modules.data[0] is NULL: the kernel itself */
 	uint64_t text_start, stext, etext; /* addresses of _text, _stext, _etext; 0 = not listed */

@@ -238,7 +238,7 @@ static struct symtab *load_vmlinux(const char *path, const struct symbol_options
 	bool right = any_build || (dso->build_id.size && buildid_equal(&elf.build_id, &dso->build_id));
 	if (right && elf_has_symtab(&elf)) {
 		struct elf_symbols_options how = {.addressing = ELF_VIRTUAL, .demangle = options->demangle_kernel};
-		struct symbol_builder builder = {0};
+		struct symbol_builder builder = {.file = &elf.mapping, .sparing = options->sparing};
 		uint64_t linked;
 		if (machine->kernel_reloc_address && kernel_linked_address(&elf, text_symbol(machine), &linked))
 			how.relocation = machine->kernel_reloc_address - linked;
@@ -398,7 +398,7 @@ static struct symtab *module_from_file(const struct symbol_options *options, con
 	symbol_files_find(options, dso, &files);
 	if (files.symbols && elf_has_symtab(files.symbols)) {
 		struct elf_symbols_options how = {.addressing = ELF_MODULE, .relocation = base, .demangle = options->demangle_kernel};
-		struct symbol_builder builder = {0};
+		struct symbol_builder builder = {.file = symbol_files_mapping(&files), .sparing = options->sparing};
 		elf_symbols_add(files.symbols, files.runtime, &how, &builder);
 		symtab = symtab_build(&builder, SYMBOLS_FULL, files.path);
 		cleanup_free uint64_t *layout = elf_module_layout(files.symbols);

@@ -276,6 +276,33 @@ static void test_late_ends_of_programs(void **state)
 	}
 }
 
+/* A program begins where another one still is: from its time on the place is its own. What is told of twice counts once; the image and
+ * modules stay. */
+static void test_late_beginnings_of_programs(void **state)
+{
+	const uint64_t base = 0xffffffffc0000000;
+	struct machine *machine = machine_create();
+	const struct maps *maps = machine->kernel_maps;
+	add_kernel(machine, base + 0x10000, base + 0x20000, 0, "[ext4]");
+	machine_add_ksymbol(machine, base + 0x1000, 0x300, "one", true, false, 10);
+	machine_add_ksymbol(machine, base + 0x1000, 0x300, "one", true, false, 15);
+	assert_int_equal(maps_epoch(maps, 20), maps_epoch(maps, 10));
+	machine_add_ksymbol(machine, base + 0x1100, 0x100, "other", true, false, 20);
+	machine_add_ksymbol(machine, base + 0x10100, 0x100, "within", true, false, 20);
+	assert_string_equal(maps_find(maps, base + 0x1150, 19)->dso->name, "one");
+	assert_string_equal(maps_find(maps, base + 0x1150, 20)->dso->name, "other");
+	assert_string_equal(name_at(machine, base + 0x1050), "one");
+	assert_string_equal(name_at(machine, base + 0x1250), "one");
+	assert_string_equal(name_at(machine, base + 0x10150), "[ext4]");
+	/* At the same place, then the first one's end. */
+	machine_add_ksymbol(machine, base + 0x1000, 0x80, "third", true, false, 30);
+	machine_add_ksymbol(machine, base + 0x1000, 0x300, "one", true, true, 30);
+	assert_string_equal(maps_find(maps, base + 0x1000, 29)->dso->name, "one");
+	assert_string_equal(name_at(machine, base + 0x1000), "third");
+	assert_string_equal(name_at(machine, base + 0x1080), "nothing");
+	machine_destroy(machine);
+}
+
 /* Modules whose sizes reach into the ones behind them, as kernels since 6.4 tell them, in three orders. */
 static void test_modules_overlap(void **state)
 {
@@ -309,10 +336,19 @@ int model_machine_tests(void);
 int model_machine_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),		cmocka_unit_test(test_nameless),    cmocka_unit_test(test_reused_ids),
-		cmocka_unit_test(test_deep_forks),	cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
-		cmocka_unit_test(test_dso_identity),	cmocka_unit_test(test_kernel),	    cmocka_unit_test(test_late_ends_of_programs),
-		cmocka_unit_test(test_modules_overlap), cmocka_unit_test(test_cgroups),	    cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_nameless),
+		cmocka_unit_test(test_reused_ids),
+		cmocka_unit_test(test_deep_forks),
+		cmocka_unit_test(test_forked_maps),
+		cmocka_unit_test(test_dso_names),
+		cmocka_unit_test(test_dso_identity),
+		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_late_ends_of_programs),
+		cmocka_unit_test(test_late_beginnings_of_programs),
+		cmocka_unit_test(test_modules_overlap),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_strays),
 	};
 	return cmocka_run_group_tests_name("model/machine", tests, NULL, NULL);
 }

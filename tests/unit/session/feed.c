@@ -86,7 +86,7 @@ static struct error *next_pass(void *context, struct reader_chunk **ret)
 	return NULL;
 }
 
-static struct session *open_session_on(const struct reader_feed *feed, bool forgets)
+static struct session *open_session_with(struct session_options *options, const struct reader_feed *feed)
 {
 	static const char *const names[] = {"sched:sched_switch", "cpu-clock"};
 	static const uint64_t ids[] = {SWITCH_ID, CLOCK_ID};
@@ -100,11 +100,16 @@ static struct session *open_session_on(const struct reader_feed *feed, bool forg
 		event->attr.sample_id_all = 1;
 		vec_push(&event->ids, ids[i]);
 	}
-	const struct session_options options = {
-		.reader = reader_open_feed("rings", feed, &events, NULL), .streaming = true, .forgets = forgets};
-	assert_null(session_open(&options, &session));
+	options->reader = reader_open_feed("rings", feed, &events, NULL);
+	options->streaming = true;
+	assert_null(session_open(options, &session));
 	assert_int_equal(events.events.len, 0);
 	return session;
+}
+
+static struct session *open_session_on(const struct reader_feed *feed, bool forgets)
+{
+	return open_session_with(&(struct session_options){.forgets = forgets}, feed);
 }
 
 static struct session *open_session(struct rings *rings)
@@ -371,6 +376,41 @@ static void test_a_million_processes(void **state)
 	session_close(session);
 }
 
+/* What nobody will ask for is passed over: of threads, or of what programs map. Samples come all the same. */
+static void test_what_nobody_asks_for(void **state)
+{
+	static const struct {
+		struct session_options options;
+		bool names, maps;
+	} ways[] = {
+		{.names = true, .maps = true},
+		{{.kernel_only = true}, .names = true},
+		{{.kernel_only = true, .threadless = true}},
+	};
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct session_options options = ways[i].options;
+		struct rings rings = {0};
+		const struct reader_feed feed = {next_pass, &rings};
+		struct record record;
+		struct error *error;
+		size_t samples = 0;
+
+		add_comm(&rings, 0, 1000, "named", 10);
+		made_map(&rings.passes[0], 0x400000, 0x1000, "/usr/bin/job", &(struct made_trailer){1000, 1000, 20, SWITCH_ID});
+		add_sample(&rings, 0, SWITCH_ID, 1000, 30);
+		add_round(&rings, 0);
+		struct session *session = open_session_with(&options, &feed);
+		while (session_next_sample(session, &record, &error) > 0)
+			samples++;
+		assert_null(error);
+		assert_int_equal(samples, 1);
+		const struct thread *thread = machine_thread_or_new(session->machine, 1000, 1000, 30);
+		assert_string_equal(untrusted_raw(thread_comm(thread, 30)), ways[i].names ? "named" : ":1000");
+		assert_int_equal(maps_find(thread_maps(thread), 0x400010, 30) != NULL, ways[i].maps);
+		session_close(session);
+	}
+}
+
 int session_feed_tests(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +418,7 @@ int session_feed_tests(void)
 		cmocka_unit_test(test_rounds_without_records), cmocka_unit_test(test_sideband_reaches_the_model),
 		cmocka_unit_test(test_losses_are_counted),     cmocka_unit_test(test_unreadable_records_are_passed_over),
 		cmocka_unit_test(test_trackers_are_told),      cmocka_unit_test(test_a_million_processes),
+		cmocka_unit_test(test_what_nobody_asks_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

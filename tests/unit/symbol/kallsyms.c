@@ -56,14 +56,15 @@ static void lines(void **state)
 	unlink(path);
 }
 
-/* The list's text stays the table's, with more than names between them. */
+/* The table outlives the list's text. */
 static void check_raw_names(struct symtab *symtab)
 {
-	const char **names = symtab_raw_names(symtab);
 	assert_int_equal(symtab->count, LINES - LINES / 3);
-	for (size_t i = 0; i < symtab->count; i++)
-		assert_string_equal(names[i], symtab_at(symtab, i)->name);
-	free(names);
+	for (size_t i = 0; i < symtab->count; i++) {
+		char *name = symtab_raw_name(symtab, i);
+		assert_string_equal(name, symtab_at(symtab, i)->name);
+		free(name);
+	}
 	symtab_destroy(symtab);
 }
 
@@ -88,7 +89,6 @@ static void whole_list(void **state)
 		snprintf(expected, sizeof(expected), "function_%zu", i);
 		assert_string_equal(symbol->name, expected);
 		assert_int_equal(symbol->start, FIRST + i);
-		assert_in_range((uintptr_t)symbol->name, (uintptr_t)kernel.block, (uintptr_t)kernel.block + kernel.block_bytes - 1);
 	}
 	symbol_builder_deinit(&module);
 	check_raw_names(symtab_build(&kernel, SYMBOLS_FULL, path));

@@ -196,7 +196,8 @@ static void add_wide_hex(uint64_t value, struct strbuf *out)
 
 static void add_symbol(const struct key_context *context, const struct fold_frame *place, char level, bool caller, struct strbuf *out)
 {
-	uint64_t address = key_place_address(place, caller);
+	/* Recorded addresses of a symbol are each process's own. */
+	uint64_t address = key_place_address(place, caller && !place->symbol);
 	if (context->verbose)
 		strbuf_printf(out, "%-#18lx %c ", address,
 			      place->map ? (place->symbol ? (place->map->dso->kernel ? 'k' : 'd') : '!') : '!');

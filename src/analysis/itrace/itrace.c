@@ -388,6 +388,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->queues);
 	vec_deinit(&itrace->heap);
 	vec_deinit(&itrace->runners);
+	flow_stacks_deinit(&itrace->flow);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);
 	error_free(itrace->obstacle);

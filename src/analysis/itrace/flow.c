@@ -34,21 +34,21 @@ static const char *name_of(uint32_t flags)
 		uint32_t flags;
 		const char *name;
 	} NAMES[] = {
-		{FLOW_BRANCH | FLOW_CALL, "call"},
-		{FLOW_BRANCH | FLOW_RETURN, "return"},
-		{FLOW_BRANCH | FLOW_CONDITIONAL, "jcc"},
-		{FLOW_BRANCH, "jmp"},
-		{FLOW_BRANCH | FLOW_CALL | FLOW_INTERRUPT, "int"},
-		{FLOW_BRANCH | FLOW_RETURN | FLOW_INTERRUPT, "iret"},
-		{FLOW_BRANCH | FLOW_CALL | FLOW_SYSCALL, "syscall"},
-		{FLOW_BRANCH | FLOW_RETURN | FLOW_SYSCALL, "sysret"},
-		{FLOW_BRANCH | FLOW_ASYNC, "async"},
-		{FLOW_BRANCH | FLOW_CALL | FLOW_ASYNC | FLOW_INTERRUPT, "hw int"},
-		{FLOW_BRANCH | FLOW_ABORT, "tx abrt"},
-		{FLOW_BRANCH | FLOW_BEGIN, "tr strt"},
-		{FLOW_BRANCH | FLOW_END, "tr end"},
-		{FLOW_BRANCH | FLOW_CALL | FLOW_VM_ENTRY, "vmentry"},
-		{FLOW_BRANCH | FLOW_CALL | FLOW_VM_EXIT, "vmexit"},
+		{TRACED_BRANCH | TRACED_CALL, "call"},
+		{TRACED_BRANCH | TRACED_RETURN, "return"},
+		{TRACED_BRANCH | TRACED_CONDITIONAL, "jcc"},
+		{TRACED_BRANCH, "jmp"},
+		{TRACED_BRANCH | TRACED_CALL | TRACED_INTERRUPT, "int"},
+		{TRACED_BRANCH | TRACED_RETURN | TRACED_INTERRUPT, "iret"},
+		{TRACED_BRANCH | TRACED_CALL | TRACED_SYSCALL, "syscall"},
+		{TRACED_BRANCH | TRACED_RETURN | TRACED_SYSCALL, "sysret"},
+		{TRACED_BRANCH | TRACED_ASYNC, "async"},
+		{TRACED_BRANCH | TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT, "hw int"},
+		{TRACED_BRANCH | TRACED_ABORT, "tx abrt"},
+		{TRACED_BRANCH | TRACED_BEGIN, "tr strt"},
+		{TRACED_BRANCH | TRACED_END, "tr end"},
+		{TRACED_BRANCH | TRACED_CALL | TRACED_VM_ENTRY, "vmentry"},
+		{TRACED_BRANCH | TRACED_CALL | TRACED_VM_EXIT, "vmexit"},
 	};
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		if (NAMES[i].flags == flags)
@@ -70,9 +70,9 @@ void flow_flags_text(uint32_t flags, struct strbuf *out)
 	static const struct {
 		uint32_t flag;
 		const char *name;
-	} MARKS[] = {{0, ""}, {FLOW_BEGIN, "tr strt "}, {FLOW_END, "tr end  "}};
+	} MARKS[] = {{0, ""}, {TRACED_BEGIN, "tr strt "}, {TRACED_END, "tr end  "}};
 	const char *name = NULL;
-	const uint32_t plain = flags & ~(uint32_t)FLOW_TRANSACTION;
+	const uint32_t plain = flags & ~(uint32_t)TRACED_TRANSACTION;
 	for (size_t i = 0; i < sizeof(MARKS) / sizeof(MARKS[0]) && !name; i++)
 		if ((plain & MARKS[i].flag) == MARKS[i].flag && (name = name_of(plain & ~MARKS[i].flag)))
 			strbuf_printf(out, flags == plain ? "%s%s" : *MARKS[i].name ? "%s%-10s(x)" : "%s%-18s(x)", MARKS[i].name, name);
@@ -117,15 +117,15 @@ static void return_to(struct flow_stack *stack, uint64_t address)
 void flow_take_branch(struct flow_stacks *stacks, uint64_t key, uint32_t flags, uint64_t from, uint64_t to, uint64_t back)
 {
 	struct flow_stack *stack = stack_of(stacks, key);
-	if (flags & FLOW_CALL) {
+	if (flags & TRACED_CALL) {
 		/* Calls of what comes next are there to get its address. */
 		if (to && to != back && stack->calls.len < DEPTH_MAX)
-			vec_push(&stack->calls, (struct flow_call){back, flags & FLOW_END});
-	} else if (flags & FLOW_BEGIN) {
+			vec_push(&stack->calls, (struct flow_call){back, flags & TRACED_END});
+	} else if (flags & TRACED_BEGIN) {
 		return_to(stack, to);
 		while (stack->calls.len && stack->calls.data[stack->calls.len - 1].ended)
 			stack->calls.len--;
-	} else if (flags & FLOW_RETURN && from && to) {
+	} else if (flags & TRACED_RETURN && from && to) {
 		return_to(stack, to);
 	}
 }

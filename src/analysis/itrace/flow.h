@@ -16,25 +16,25 @@
 #include <stdint.h>
 
 /* What a branch is (tools/perf/util/event.h, PERF_IP_FLAG_*). */
-enum flow_flag {
-	FLOW_BRANCH = 1 << 0,
-	FLOW_CALL = 1 << 1,
-	FLOW_RETURN = 1 << 2,
-	FLOW_CONDITIONAL = 1 << 3,
-	FLOW_SYSCALL = 1 << 4, /* or the return of one */
-	FLOW_ASYNC = 1 << 5,
-	FLOW_INTERRUPT = 1 << 6,
-	FLOW_ABORT = 1 << 7, /* of a transaction */
-	FLOW_BEGIN = 1 << 8, /* of tracing … */
-	FLOW_END = 1 << 9,   /* … or its end */
-	FLOW_TRANSACTION = 1 << 10,
-	FLOW_VM_ENTRY = 1 << 11,
-	FLOW_VM_EXIT = 1 << 12,
+enum traced_flag {
+	TRACED_BRANCH = 1 << 0,
+	TRACED_CALL = 1 << 1,
+	TRACED_RETURN = 1 << 2,
+	TRACED_CONDITIONAL = 1 << 3,
+	TRACED_SYSCALL = 1 << 4, /* or the return of one */
+	TRACED_ASYNC = 1 << 5,
+	TRACED_INTERRUPT = 1 << 6,
+	TRACED_ABORT = 1 << 7, /* of a transaction */
+	TRACED_BEGIN = 1 << 8, /* of tracing … */
+	TRACED_END = 1 << 9,   /* … or its end */
+	TRACED_TRANSACTION = 1 << 10,
+	TRACED_VM_ENTRY = 1 << 11,
+	TRACED_VM_EXIT = 1 << 12,
 };
 
 /* The last bytes of the raw data of samples whose event has `has_flow`. */
 struct sample_flow {
-	uint32_t flags; /* of enum flow_flag; 0 of what is no branch */
+	uint32_t flags; /* of enum traced_flag; 0 of what is no branch */
 	uint32_t depth; /* of calls, after it */
 };
 

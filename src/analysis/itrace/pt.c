@@ -3,8 +3,8 @@
  *	trace ──► libipt ──┬─ an instruction ──► is the one before it a branch that was taken? a branch ──► every so many: a sample
  *	  code ──────┘     └─ an event: tracing begins, ends; an interrupt; power, PTWRITE
  *
- * A branch is known when the instruction behind it is. Here is what there is: events, code, where the trace lies; pt_internal.h tells of the other
- * files. Not done here: packets as text (pt_dump.c). */
+ * A branch is known when the instruction behind it is. Here is what there is: events, code, where the trace lies (pt_internal.h tells of
+ * the other files). Not done here: packets as text (pt_dump.c). */
 #include "analysis/itrace/pt_info.h"
 #include "analysis/itrace/pt_internal.h"
 #include "base/hash.h"
@@ -52,6 +52,7 @@ int pt_read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint6
 	if (maps)
 		resolver_frame(itrace->resolver, maps, is_kernel ? CPUMODE_KERNEL : CPUMODE_USER, ip, itrace->model_time, &frame);
 	struct code_file *file = frame.map ? file_of(itrace, frame.map->dso) : NULL;
+	((struct pt_queue *)queue->decoder)->missing = frame.map && !file ? frame.map->dso : NULL;
 	if (frame.map && size > frame.map->end - ip)
 		size = frame.map->end - ip;
 	if (!file || !code_file_read(file, frame.dso_addr, size, &range) || !range.size)
@@ -86,9 +87,9 @@ static void add_events(struct itrace *itrace, struct pt_state *state)
 	if (options->branches || options->calls || options->returns)
 		state->branches = add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
 	if (options->calls)
-		state->branch_filter |= FLOW_CALL | FLOW_ASYNC | FLOW_END;
+		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
 	if (options->returns)
-		state->branch_filter |= FLOW_RETURN | FLOW_BEGIN;
+		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
 	if (options->instructions) {
 		state->period_ticks = options->unit == ITRACE_NANOSECONDS ? trace_ticks(itrace, options->period)
 				      : is_count			  ? 0
@@ -156,6 +157,7 @@ static void end(struct itrace *itrace)
 		if (map64_pointer(slot) != &NO_CODE)
 			code_file_close(map64_pointer(slot));
 	map64_deinit(&state->files);
+	map64_deinit(&state->told);
 	free(state);
 }
 

@@ -22,10 +22,11 @@ enum { PT_CALLS_MAX = 64 };
 struct pt_state {
 	const struct event *branches, *instructions;
 	const struct event *raw[RAW_KINDS]; /* NULL = not wanted */
-	uint32_t branch_filter;		    /* of enum flow_flag; 0 = all */
+	uint32_t branch_filter;		    /* of enum traced_flag; 0 = all */
 	uint64_t period_ticks;		    /* of instructions, where it is a time */
 	struct pt_config config;
 	struct map64 files; /* by dso: struct code_file *, or a mark that there is none */
+	struct map64 told;  /* dsos that are known to have none */
 	uint64_t nominal_ratio;
 	bool snapshots; /* pieces don't follow one another */
 };
@@ -51,6 +52,9 @@ struct pt_queue {
 	uint64_t ticks;			    /* of what runs, and as far as libipt has read ahead */
 	uint64_t count_at_ticks;	    /* instructions when `ticks` was told */
 	uint64_t position, position_before; /* of the trace, as far as it is read, and where that was before it moved last */
+	uint64_t used;			    /* the packet that told where it went last */
+	bool is_quiet;			    /* what is read tells of the state only */
+	bool looped;			    /* some time */
 	uint64_t since_position;	    /* instructions since then */
 	uint64_t next_point;		    /* the next PSB of which nothing was told; UINT64_MAX = none */
 	struct pt_point next;		    /* … what stands behind it … */
@@ -66,6 +70,7 @@ struct pt_queue {
 	struct pt_walk walk;
 	enum pt_error error; /* of which nothing was told yet */
 	bool error_passed;   /* so is the packet with which it was found out */
+	struct dso *missing; /* the file without code that was asked for last; NULL = there is a file */
 	uint64_t kept_ip;    /* where it runs if nothing else is told; 0 = unknown */
 	bool told_damage;
 	uint8_t mode;		      /* payload of a MODE.Exec packet: which kind of code */
@@ -85,7 +90,7 @@ void pt_put_power(struct trace_queue *queue, const struct pt_event *event, uint6
 void pt_put_ratio(struct trace_queue *queue, uint64_t ip, uint32_t ratio);
 void pt_put_instruction(struct trace_queue *queue, const struct pt_insn *insn);
 void pt_put_point(struct trace_queue *queue, uint64_t offset, const struct pt_point *point);
-/* Of enum flow_flag. */
+/* Of enum traced_flag. */
 uint32_t pt_flags_of(const struct pt_insn *insn);
 
 /* ── pt_sync.c ── */

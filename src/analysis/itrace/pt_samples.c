@@ -18,7 +18,7 @@ static struct trace_sample sample_at(const struct trace_queue *queue, uint64_t i
 void pt_put_branch(struct trace_queue *queue, uint64_t from, uint64_t to, uint32_t flags, unsigned int size)
 {
 	const struct pt_state *state = queue->itrace->state;
-	flags |= FLOW_BRANCH;
+	flags |= TRACED_BRANCH;
 	trace_take_branch(queue, flags, from, to, from + size);
 	if (!state->branches || (state->branch_filter && !(state->branch_filter & flags)))
 		return;
@@ -53,7 +53,7 @@ static uint32_t far_flags(const struct pt_insn *insn)
 	case 0xce:
 	case 0xf1:
 	case 0xcf: /* iret */
-		return FLOW_INTERRUPT;
+		return TRACED_INTERRUPT;
 	case 0x0f:
 		break;
 	default:
@@ -64,27 +64,27 @@ static uint32_t far_flags(const struct pt_insn *insn)
 	case 0x07:
 	case 0x34:
 	case 0x35:
-		return FLOW_SYSCALL;
+		return TRACED_SYSCALL;
 	case 0x01: /* vmlaunch, vmresume */
-		return left > 2 && (opcode[2] == 0xc2 || opcode[2] == 0xc3) ? FLOW_VM_ENTRY : 0;
+		return left > 2 && (opcode[2] == 0xc2 || opcode[2] == 0xc3) ? TRACED_VM_ENTRY : 0;
 	}
 	return 0;
 }
 
 uint32_t pt_flags_of(const struct pt_insn *insn)
 {
-	const uint32_t always = FLOW_BRANCH | (insn->speculative ? FLOW_TRANSACTION : 0), far = far_flags(insn);
+	const uint32_t always = TRACED_BRANCH | (insn->speculative ? TRACED_TRANSACTION : 0), far = far_flags(insn);
 	switch (insn->iclass) {
 	case ptic_call:
-		return always | FLOW_CALL;
+		return always | TRACED_CALL;
 	case ptic_far_call:
-		return always | FLOW_CALL | far;
+		return always | TRACED_CALL | far;
 	case ptic_return:
-		return always | FLOW_RETURN;
+		return always | TRACED_RETURN;
 	case ptic_far_return:
-		return always | (far == FLOW_VM_ENTRY ? FLOW_CALL : FLOW_RETURN) | far;
+		return always | (far == TRACED_VM_ENTRY ? TRACED_CALL : TRACED_RETURN) | far;
 	case ptic_cond_jump:
-		return always | FLOW_CONDITIONAL;
+		return always | TRACED_CONDITIONAL;
 	case ptic_jump:
 	case ptic_far_jump:
 		return always;

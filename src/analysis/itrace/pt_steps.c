@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* More instructions than this without a packet are a loop that the code makes of itself. */
-enum { LOOP_MAX = 1 << 17 };
+/* More instructions than this without a packet are a loop that the code makes of itself; fewer are enough where there was one. */
+enum { LOOP_MAX = 1 << 17, NEXT_LOOP_MAX = 1 << 12 };
 
 static bool is_branch(const struct pt_insn *insn)
 {
@@ -59,33 +59,36 @@ static void take_event(struct trace_queue *queue)
 	const struct pt_event event = own->event;
 	const __typeof__(event.variant) *of = &event.variant;
 	own->has_event = false;
+	own->is_quiet = event.status_update;
+	if (!own->is_quiet)
+		own->used = own->position_before;
 	switch (event.type) {
 	case ptev_enabled:
 		own->has_last = false;
 		own->ip = of->enabled.ip;
 		if (!event.status_update)
-			pt_put_branch(queue, 0, of->enabled.ip, FLOW_BEGIN, 0);
+			pt_put_branch(queue, 0, of->enabled.ip, TRACED_BEGIN, 0);
 		break;
 	case ptev_disabled:
 		if (own->has_last)
-			pt_put_branch(queue, own->last.ip, event.ip_suppressed ? 0 : of->disabled.ip, pt_flags_of(&own->last) | FLOW_END,
+			pt_put_branch(queue, own->last.ip, event.ip_suppressed ? 0 : of->disabled.ip, pt_flags_of(&own->last) | TRACED_END,
 				      own->last.size);
 		own->has_last = false;
 		break;
 	case ptev_async_disabled:
 		flush_last(queue, of->async_disabled.at);
-		pt_put_branch(queue, of->async_disabled.at, event.ip_suppressed ? 0 : of->async_disabled.ip, FLOW_ASYNC | FLOW_END, 0);
+		pt_put_branch(queue, of->async_disabled.at, event.ip_suppressed ? 0 : of->async_disabled.ip, TRACED_ASYNC | TRACED_END, 0);
 		break;
 	case ptev_async_branch:
 		flush_last(queue, of->async_branch.from);
 		pt_put_branch(queue, of->async_branch.from, event.ip_suppressed ? 0 : of->async_branch.to,
-			      FLOW_CALL | FLOW_ASYNC | FLOW_INTERRUPT, 0);
+			      TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT, 0);
 		break;
 	case ptev_overflow:
 		pt_tell_error(queue, PT_OVERFLOW, own->last.ip);
 		own->has_last = false;
 		if (!event.ip_suppressed)
-			pt_put_branch(queue, 0, of->overflow.ip, FLOW_BEGIN, 0);
+			pt_put_branch(queue, 0, of->overflow.ip, TRACED_BEGIN, 0);
 		break;
 	case ptev_ptwrite:
 		pt_put_raw(queue, RAW_PTWRITE, event.ip_suppressed ? own->last.ip : of->ptwrite.ip, !event.ip_suppressed,
@@ -114,6 +117,7 @@ static void take_instruction(struct trace_queue *queue)
 {
 	struct pt_queue *own = queue->decoder;
 	struct pt_insn insn = {0};
+	own->is_quiet = false;
 	own->status = pt.insn_next(own->decoder, &insn, sizeof(insn));
 	if (own->prelude && own->status >= 0) {
 		own->prelude--;
@@ -125,8 +129,10 @@ static void take_instruction(struct trace_queue *queue)
 		return;
 	if (own->status < 0)
 		return pt_lose_track(queue, error_of(own->status), insn.ip);
-	if (++own->since_position > LOOP_MAX)
+	if (++own->since_position > (own->looped ? NEXT_LOOP_MAX : LOOP_MAX)) {
+		own->looped = true;
 		return pt_lose_track(queue, PT_LOOP, insn.ip);
+	}
 	own->last = insn;
 	own->ip = insn.ip;
 	own->has_last = own->owes = true;
@@ -143,6 +149,8 @@ static void look_around(struct trace_queue *queue)
 	offset -= own->shift;
 	if (offset != own->position) {
 		own->position_before = own->position;
+		if (!own->is_quiet)
+			own->used = own->position;
 		own->position = offset;
 		own->since_position = 0;
 		pt_tell_points(queue);

@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum { MODE_64 = 1, PACKETS_AT_ONCE = 4096 };
-enum { SIZE_PSB = 16, SIZE_TSC = 8, SIZE_CBR = 4, SIZE_MODE = 2, SIZE_IP = 9, SIZE_PSBEND = 2 };
-enum { POINT_MAX = SIZE_PSB + SIZE_TSC + SIZE_CBR + SIZE_MODE + SIZE_PSBEND + (PT_CALLS_MAX + 2) * SIZE_IP };
+enum { SIZE_PSB = 16, SIZE_TSC = 8, SIZE_TMA = 7, SIZE_CBR = 4, SIZE_MODE = 2, SIZE_IP = 9, SIZE_PSBEND = 2 };
+enum { POINT_MAX = SIZE_PSB + SIZE_TSC + SIZE_TMA + SIZE_CBR + SIZE_MODE + SIZE_PSBEND + (PT_CALLS_MAX + 2) * SIZE_IP };
 enum { CALL_SIZE = 2 }; /* call *%rax */
 enum { IP_FULL = 6 << 5 };
 
@@ -46,10 +46,10 @@ void pt_begin_trace(struct trace_queue *queue, const uint8_t *trace, uint64_t si
 	own->trace = trace;
 	own->size = size;
 	own->synced = own->has_last = own->has_event = own->told_damage = false;
-	own->position = own->position_before = 0;
+	own->position = own->position_before = own->used = 0;
 	own->call_count = own->prelude = 0;
 	own->error = PT_NO_ERROR;
-	own->kept_ip = 0;
+	own->kept_ip = own->next_end = 0;
 	own->mode = MODE_64;
 	start_decoder(queue, trace, size);
 	pt_walk_begin(&own->walk, &state->config, trace, size);
@@ -88,6 +88,17 @@ static void guess_ticks(const struct trace_queue *queue, enum pt_error error)
 
 /* ── Errors ── */
 
+/* That a file's code isn't at hand is told once. */
+static bool is_told(const struct trace_queue *queue)
+{
+	const struct pt_queue *own = queue->decoder;
+	struct pt_state *state = queue->itrace->state;
+	bool fresh = true;
+	if (own->missing)
+		map64_insert(&state->told, (uintptr_t)own->missing, &fresh);
+	return !fresh;
+}
+
 void pt_tell_error(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 {
 	static const char *const MESSAGES[] = {
@@ -99,6 +110,8 @@ void pt_tell_error(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 	};
 	queue->itrace->counts.errors++;
 	queue->itrace->counts.no_code += error == PT_NO_CODE;
+	if (error == PT_NO_CODE && is_told(queue))
+		return;
 	trace_put_error(queue, error, ip, MESSAGES[error]);
 }
 
@@ -110,19 +123,18 @@ static uint64_t position_of(const struct pt_queue *own)
 	return offset - own->shift;
 }
 
-/* The packet that was used last is at `position_before`, since libipt is at the one that comes next; but a call that failed may have gone
- * on by one. */
+/* Where it went is told by the packet at `used`; but a call that failed may have gone on by one. */
 void pt_lose_track(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 {
 	struct pt_queue *own = queue->decoder;
 	struct pt_packet packet;
-	const bool moved = position_of(own) != own->position;
-	const uint64_t used = moved ? own->position : own->position_before;
+	const bool moved = error != PT_NO_CODE && position_of(own) != own->position;
+	const uint64_t used = moved ? own->position : own->used;
 	own->has_last = own->has_event = own->synced = false;
 	own->told_damage = error == PT_BAD_PACKET;
 	own->prelude = 0;
 	own->error = error;
-	own->error_passed = moved && error != PT_NO_CODE;
+	own->error_passed = moved;
 	own->kept_ip = ip;
 	guess_ticks(queue, error);
 	if (own->last.ip)
@@ -142,6 +154,8 @@ static void expect_point(struct trace_queue *queue, uint64_t offset)
 	const struct pt_state *state = queue->itrace->state;
 	struct pt_walk walk;
 	struct pt_packet packet;
+	if (own->next_end && own->next_point >= offset)
+		return;
 	own->next_point = pt_walk_find_point(&own->walk, offset);
 	own->next = (struct pt_point){0};
 	own->next_end = UINT64_MAX;
@@ -161,7 +175,7 @@ static void begin_at(struct trace_queue *queue, uint64_t offset)
 	own->status = pt.insn_sync_set(own->decoder, offset);
 	own->synced = own->status >= 0;
 	own->position = position_of(own);
-	own->position_before = 0;
+	own->position_before = own->used = 0;
 	own->has_last = own->has_event = false;
 	own->since_position = 0;
 	expect_point(queue, own->walk.offset);
@@ -176,6 +190,15 @@ static void tell_damage(struct trace_queue *queue)
 	own->walk.offset = pt_walk_find_point(&own->walk, own->walk.offset);
 }
 
+/* After a packet was passed: first it is the time's turn, which may be others' as well. */
+static bool time_goes_on(struct pt_queue *own)
+{
+	if (own->walk.time.ticks <= own->ticks)
+		return false;
+	pt_take_ticks(own, own->walk.time.ticks);
+	return true;
+}
+
 /* Behind the PSB packet of a point. */
 static void take_point(struct trace_queue *queue)
 {
@@ -184,9 +207,7 @@ static void take_point(struct trace_queue *queue)
 	const uint64_t offset = own->walk.offset - SIZE_PSB;
 	if (!pt_walk_point(&own->walk, &point))
 		return tell_damage(queue);
-	if (point.has_ticks && point.ticks > own->ticks) {
-		/* First the time, with which others' turn may come. */
-		pt_take_ticks(own, point.ticks);
+	if (time_goes_on(own)) {
 		own->walk.offset = offset;
 		return;
 	}
@@ -224,6 +245,23 @@ static uint64_t prelude_ip(const struct pt_queue *own, unsigned int i)
 	return own->calls[i] - CALL_SIZE;
 }
 
+/* With the slow clock, where it is known: a tick of it has just begun. */
+static uint8_t *add_time(uint8_t *to, const struct pt_queue *own)
+{
+	const struct pt_time *time = &own->walk.time;
+	const uint16_t ctc = (uint16_t)(time->last << time->shift);
+	const bool stands = time->is_tied && time->ticks == own->ticks;
+	if (!own->ticks)
+		return to;
+	*to = 0x19;
+	memcpy(to + 1, &own->ticks, SIZE_TSC - 1);
+	to += SIZE_TSC;
+	if (!stands)
+		return to;
+	memcpy(to, (const uint8_t[]){0x02, 0x73, (uint8_t)ctc, (uint8_t)(ctc >> 8), 0, 0, 0}, SIZE_TMA);
+	return to + SIZE_TMA;
+}
+
 /* Returns how long it is. What follows goes on at `ip`, or nothing runs (PGD), or tracing begins there (PGE). */
 static size_t make_point(const struct pt_queue *own, enum pt_packet_type type, uint64_t ip, uint8_t *ret)
 {
@@ -231,9 +269,7 @@ static size_t make_point(const struct pt_queue *own, enum pt_packet_type type, u
 	const bool runs = type != ppt_tip_pgd && type != ppt_tip_pge;
 	for (; to < ret + SIZE_PSB; to += 2)
 		memcpy(to, "\x02\x82", 2);
-	*to = 0x19;
-	memcpy(to + 1, &own->ticks, SIZE_TSC - 1);
-	to += own->ticks ? SIZE_TSC : 0;
+	to = add_time(to, own);
 	if (own->ratio) {
 		memcpy(to, (const uint8_t[]){0x02, 0x03, (uint8_t)own->ratio, 0}, SIZE_CBR);
 		to += SIZE_CBR;
@@ -276,7 +312,7 @@ static void resume(struct trace_queue *queue, enum pt_packet_type type, uint64_t
 	const uint64_t begin = own->shift + own->walk.offset - length;
 	memcpy(own->copy + begin, point, length);
 	if (type != ppt_tip_pge)
-		pt_put_branch(queue, 0, ip, FLOW_BEGIN | (type == ppt_tip_pgd ? FLOW_END : 0), 0);
+		pt_put_branch(queue, 0, ip, TRACED_BEGIN | (type == ppt_tip_pgd ? TRACED_END : 0), 0);
 	own->prelude = own->call_count;
 	own->prelude_stops = own->call_count && (type == ppt_tip_pge || type == ppt_tip_pgd);
 	own->ip = ip;
@@ -314,11 +350,14 @@ static bool pass_error(struct trace_queue *queue)
 	struct pt_queue *own = queue->decoder;
 	struct pt_packet packet;
 	bool told = own->error_passed || own->error != PT_NO_CODE;
+	if (own->error == PT_BAD_PACKET) {
+		const uint64_t at = own->position > own->walk.offset ? own->position : own->walk.offset;
+		own->walk.offset = pt_walk_find_point(&own->walk, at);
+		own->error_passed = true;
+	}
 	while (!own->error_passed && pt_walk_next(&own->walk, &packet)) {
-		if (packet.type == ppt_tsc && packet.payload.tsc.tsc > own->ticks) {
-			pt_take_ticks(own, packet.payload.tsc.tsc);
+		if (time_goes_on(own))
 			return false;
-		}
 		own->error_passed = tells_what_ran(packet.type);
 		told |= own->error_passed;
 		if (tells_state(packet.type)) {
@@ -341,8 +380,6 @@ static void take_packet(struct trace_queue *queue, const struct pt_packet *packe
 		return take_point(queue);
 	case ppt_ovf:
 		return pt_tell_error(queue, PT_OVERFLOW, 0);
-	case ppt_tsc:
-		return pt_take_ticks(own, packet->payload.tsc.tsc);
 	case ppt_cbr:
 		return pt_put_ratio(queue, own->ip, packet->payload.cbr.ratio);
 	case ppt_mode:
@@ -374,6 +411,7 @@ void pt_synchronize(struct trace_queue *queue)
 			own->status = -pte_eos;
 			return;
 		}
-		take_packet(queue, &packet);
+		if (!time_goes_on(own) || packet.type == ppt_psb)
+			take_packet(queue, &packet);
 	}
 }

@@ -12,6 +12,8 @@ void pt_walk_begin(struct pt_walk *walk, const struct pt_config *config, const u
 	own.begin = (uint8_t *)trace;
 	own.end = own.begin + size;
 	*walk = (struct pt_walk){.decoder = size ? pt.pkt_alloc_decoder(&own) : NULL, .trace = trace, .size = size};
+	walk->time =
+		(struct pt_time){.shift = config->mtc_freq, .numerator = config->cpuid_0x15_ebx, .denominator = config->cpuid_0x15_eax};
 }
 
 void pt_walk_end(struct pt_walk *walk)
@@ -51,6 +53,41 @@ static void take_address(struct pt_walk *walk, const struct pt_packet *packet)
 	walk->last_ip = address_of(walk->last_ip, ip);
 }
 
+static uint64_t ticks_of(const struct pt_time *time, uint64_t ctc)
+{
+	return time->denominator ? (uint64_t)((unsigned __int128)ctc * time->numerator / time->denominator) : 0;
+}
+
+/* A time stamp is followed by what the slow clock was then (TMA), to a part of its tick: `fc` ticks of the fast one. */
+static void tie_clocks(struct pt_time *time, uint32_t ctc, uint32_t fc)
+{
+	time->base = time->ticks - fc - ticks_of(time, ctc & ((1u << time->shift) - 1));
+	time->last = (uint8_t)(ctc >> time->shift);
+	time->ctc = 0;
+	time->is_tied = time->ticks && time->denominator;
+}
+
+static void take_time(struct pt_time *time, const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_tsc:
+		time->ticks = packet->payload.tsc.tsc;
+		time->is_tied = false;
+		break;
+	case ppt_tma:
+		tie_clocks(time, packet->payload.tma.ctc, packet->payload.tma.fc);
+		break;
+	case ppt_mtc:
+		time->ctc += (uint64_t)(uint8_t)(packet->payload.mtc.ctc - time->last) << time->shift;
+		time->last = packet->payload.mtc.ctc;
+		if (time->is_tied)
+			time->ticks = time->base + ticks_of(time, time->ctc);
+		break;
+	default:
+		break;
+	}
+}
+
 bool pt_walk_next(struct pt_walk *walk, struct pt_packet *ret)
 {
 	if (!walk->decoder || walk->offset >= walk->size)
@@ -65,6 +102,7 @@ bool pt_walk_next(struct pt_walk *walk, struct pt_packet *ret)
 		return true;
 	}
 	walk->offset += (uint64_t)got;
+	take_time(&walk->time, ret);
 	if (ret->type == ppt_psb) {
 		walk->last_ip = 0;
 		walk->has_last_ip = true;

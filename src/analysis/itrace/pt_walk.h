@@ -1,11 +1,20 @@
 /* Packets of Intel PT one after the other, apart from the instructions that they lead through: addresses that are told in part, points of
- * synchronization (PSB). Within analysis/itrace. */
+ * synchronization (PSB), time. Within analysis/itrace. */
 #pragma once
 
 #include "analysis/itrace/pt_library.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Time stamps (TSC) are rare. In between a slower clock (CTC) tells some of its bits each time they have changed (MTC). */
+struct pt_time {
+	uint64_t ticks;	     /* 0 = not told yet */
+	uint64_t base, ctc;  /* where the slow clock began to count, and how far it is since then */
+	uint8_t last, shift; /* its bits that were told last, and which they are */
+	bool is_tied;	     /* it is known how both clocks belong together */
+	uint32_t numerator, denominator;
+};
 
 struct pt_walk {
 	struct pt_packet_decoder *decoder;
@@ -14,6 +23,7 @@ struct pt_walk {
 	uint64_t offset; /* of the packet that comes next */
 	uint64_t last_ip;
 	bool has_last_ip; /* parts of addresses can be put together */
+	struct pt_time time;
 };
 
 /* A point of synchronization, and the state that stands behind it. */

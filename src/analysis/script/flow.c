@@ -28,11 +28,11 @@ const char *flow_function(struct resolver *resolver, const struct flow_place *pl
 	const uint32_t flags = sample_flow_of(place->event, sample).flags;
 	struct frame frame = {0};
 	*ret_address = 0;
-	if (flags & (FLOW_CALL | FLOW_BEGIN)) {
+	if (flags & (TRACED_CALL | TRACED_BEGIN)) {
 		*ret_address = sample->addr;
 		if (sample_addr_is_symbol(&place->event->attr))
 			sample_resolve_data(resolver, place->thread, sample->cpumode, sample->addr, place->model_time, &frame);
-	} else if (flags & (FLOW_RETURN | FLOW_END)) {
+	} else if (flags & (TRACED_RETURN | TRACED_END)) {
 		*ret_address = sample->ip;
 		sample_resolve(resolver, place->thread, sample->cpumode, sample->ip, place->model_time, &frame);
 	}
@@ -66,7 +66,7 @@ void script_print_callindent(struct script_text *text, const struct script_sampl
 	const size_t begin = out->len;
 	/* A return has left the function that is named. */
 	if (name || address)
-		strbuf_add_chars(out, ' ', INDENT * ((size_t)flow.depth + (flow.flags & FLOW_RETURN ? 1 : 0)));
+		strbuf_add_chars(out, ' ', INDENT * ((size_t)flow.depth + (flow.flags & TRACED_RETURN ? 1 : 0)));
 	if (name)
 		text_add_safe(out, name, strlen(name));
 	else if (address)

@@ -154,7 +154,8 @@ bool script_text_ordered(const struct script_text *text)
 	const struct event_list *events = &text->session->reader->events;
 	for (size_t i = 0; i < events->events.len; i++)
 		shown |= text->options.fields.shown[script_type_of(events->events.data[i])];
-	return !text->options.json && (text->options.relative || text->options.delta || shown & (BIT(DATA_SRC) | BIT(SRCCODE) | BIT(CALLINDENT)));
+	return !text->options.json &&
+	       (text->options.relative || text->options.delta || shown & (BIT(DATA_SRC) | BIT(SRCCODE) | BIT(CALLINDENT)));
 }
 
 static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)

@@ -6,8 +6,8 @@
  *
  * Numbers are LEB128, so that neither byte order nor their size matters; those that grow from one to the next are distances. A text is its
  * number in the list of texts, counted from 1; 0 is none. Hostile bytes: a list can't have more entries than there are bytes left for them,
- * all lists together take little more than MEMORY_FACTOR times their bytes in memory, and what one entry says about others (numbers of texts, answers)
- * is checked where it is read. */
+ * all lists together take little more than MEMORY_FACTOR times their bytes in memory, and what one entry says about others (numbers of
+ * texts, answers) is checked where it is read. */
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
 #include "base/formats/protobuf.h"

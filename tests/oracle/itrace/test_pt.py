@@ -303,12 +303,12 @@ def test_long_names(perf, oracle, tmp_path):
 
 def test_code_of_this_machine(perf, walk, tmp_path):
     """The vDSO is in no file: its code is that of the kernel that runs."""
-    walk.records, kept = walk.records + "mmap2 pid=7 tid=7 addr=0x7fff0000 len=0x1000 pgoff=0 time=601 id=3 name=[vdso]\n", walk.records
+    walk.records, kept = walk.records + "mmap2 pid=7 tid=7 addr=0x7ffff7fc0000 len=0x1000 pgoff=0 time=601 id=3 name=[vdso]\n", walk.records
     (tmp_path / "copy.c").write_text('#include <sys/auxv.h>\n#include <unistd.h>\nint main(void) { write(1, (void *)getauxval(AT_SYSINFO_EHDR), 8192); }')
     subprocess.run(["gcc", "-o", tmp_path / "copy", tmp_path / "copy.c"], check=True)
     (tmp_path / "vdso").write_bytes(subprocess.run([tmp_path / "copy"], capture_output=True, check=True).stdout)
     listed = subprocess.run(["objdump", "-d", "--disassemble=__vdso_getcpu", tmp_path / "vdso"], capture_output=True, text=True, check=False).stdout
-    first, second = (0x7fff0000 + int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\t", listed, re.MULTILINE)[:2])
+    first, second = (0x7ffff7fc0000 + int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\t", listed, re.MULTILINE)[:2])
     path = walk.write(tmp_path / "perf.data", pt_sync(1000, first) + pt_tsc(1100) + pt_ip("pge", first) + pt_ip("fup", second) + pt_ip("pgd"))
     walk.records = kept
     assert shown(perf, "script", "--itrace=i1i", "-F", "ip", "-i", path).split() == [f"{first:x}"]

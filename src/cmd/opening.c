@@ -315,6 +315,7 @@ static struct error *open_reader(struct opening *opening, const struct opening_o
 	itrace_options_default(&made, options->streaming);
 	if (options->itrace && options->itrace->given)
 		made = *options->itrace;
+	made.flow = options->itrace && options->itrace->flow;
 	const struct symbol_options symbols = symbols_of(options->input, opening);
 	if ((error = itrace_open(reader, &made, &symbols, &opening->itrace)))
 		return error;

@@ -26,6 +26,7 @@ struct event {
 
 	/* Recordings: the ids of its counters. Recording: filled when the counters are open. */
 	VEC(uint64_t) ids;
+	bool has_flow; /* made of a hardware trace; its samples' raw data ends with a struct sample_flow (analysis/itrace/flow.h) */
 
 	/* Tracepoints: system and name ("sched", "sched_switch") and the parsed format, NULL when there is none. */
 	const char *tp_system;

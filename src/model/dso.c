@@ -7,7 +7,7 @@
  *	//anon, [heap] … executable /tmp/perf-9.map  /tmp/perf-9.map    [JIT] tid 9
  *	//anon … not executable     //anon           //anon             anon
  *	jit-9.dump: its code        the path         the path           [JIT] tid 9
- *	[vdso], [vdso32]            [vdso]           [vdso]             [vdso]
+ *	[vdso]                      [vdso]; [vdso32] of a 32-bit process on a 64-bit machine
  *	/lib/modules/…/e-x.ko.xz    the path         [e_x]              [e_x]     (script: the path, when the header has a build-id for it)
  *	[kernel.kallsyms]_text      [kernel.kallsyms], or the name that the header's build-id table has for the kernel
  *
@@ -195,6 +195,13 @@ static struct dso *dso_find_or_add(struct machine *machine, const char *text, co
 
 /* ---- for maps ---- */
 
+/* Of a 32-bit process on a 64-bit machine: the kernel calls both alike, but this one lies where such processes can see it. It is another
+ * file, and none that we have. */
+static bool is_vdso32(const struct machine *machine, const struct map_description *description)
+{
+	return description->start <= UINT32_MAX && machine->arch && strstr(machine->arch, "64");
+}
+
 static struct dso *dso_for_vdso(struct machine *machine)
 {
 	struct dso **vdso = &machine->private->vdso;
@@ -210,6 +217,8 @@ static struct dso *dso_for_vdso(struct machine *machine)
 struct dso *dso_for_map(struct machine *machine, const struct map_description *description)
 {
 	const char *name = description->name;
+	if (name_is_vdso(name) && is_vdso32(machine, description))
+		return dso_find_or_add(machine, "[vdso32]", &(const struct map_description){0}, DSO_UNKNOWN);
 	if (name_is_vdso(name))
 		return dso_for_vdso(machine);
 	struct map_description id = *description;

@@ -246,14 +246,6 @@ def test_full_disk_is_named(perf, tmp_path, words):
     assert done.returncode == 255 and "No space left on device" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("words", [["script", "--call-trace"], ["script", "--call-ret-trace"]], ids=" ".join)
-def test_what_cannot_be_had_says_what_to_use(perf, words):
-    done = perf(*words)
-    assert done.returncode not in (0, None) and not done.stdout
-    assert re.search(r"use |instead|say with", done.stderr), done.stderr
-    assert not words[1].startswith("--") or words[1] not in perf(words[0], "-h").stdout
-
-
 @pytest.mark.parametrize("command", ["report", "annotate", "script"])
 def test_programs_that_are_not_needed(perf, tmp_path, command):
     """Scripts name objdump and addr2line: the answer is the same without them, and only -v tells that nothing was run."""

@@ -185,6 +185,9 @@ def test_nothing(perf, tmp_path):
     assert "There were no waits for locks of the kernel.\n" in perf("lock", "contention", *files).stderr
     assert "There were no waits for locks of the kernel that pass the filters.\n" in perf("lock", "contention", "-Y", "mutex", *files).stderr
     assert perf("lock", "contention", "-q", *files).stderr == ""
+    for words in (["info"], ["report"], ["contention"]):
+        done = perf("lock", *words, "--json", *files)
+        assert not done.returncode and done.stdout == "" and done.stderr == "perf: There were no waits for locks of the kernel.\n", words
 
 
 def test_report_leaves_out_what_nobody_got(perf, tmp_path):

@@ -363,6 +363,16 @@ def test_range_without_events(perf, story, tmp_path):
     assert "    Total scheduling time (msec):  0.000  (x 2)\n" in done.stdout
 
 
+def test_nothing(perf, tmp_path):
+    """Also for programs, which get no row, it is told."""
+    path = make(tmp_path, HEAD)
+    for words in (["latency"], ["map"], ["timehist"]):
+        for form in ([], ["--json"]):
+            done = perf("sched", *words, *form, "-i", path)
+            assert not done.returncode and done.stderr == "perf: There are no context switches in the recording.\n", words
+            assert not form or not done.stdout
+
+
 def test_switches_alone(perf, tmp_path):
     """A recording without wake-ups: nothing can be said of their order."""
     path = make(tmp_path, "\n".join(line for line in STORY.splitlines() if not line.startswith("sample id=2 ")))

@@ -83,6 +83,7 @@ BOMBS = {
     "nothing": b"",
     "zeros": struct.pack("<QQ", 1, MANY) + zstd(bytes(MANY)),
     "texts": struct.pack("<QQ", 1, MANY) + zstd(MAGIC + protobuf.encode_varint(MANY // 2) + bytes(MANY - len(MAGIC) - len(protobuf.encode_varint(MANY // 2)))),
+    "many texts": struct.pack("<QQ", 1, MANY) + zstd(MAGIC + protobuf.encode_varint(MANY - 100) + bytes(MANY - len(MAGIC) - len(protobuf.encode_varint(MANY - 100)))),
     "lists": struct.pack("<QQ", 1, MANY) + zstd((MAGIC + protobuf.encode_varint(0) + protobuf.encode_varint(2) + protobuf.encode_varint(1 << 60)).ljust(MANY, b"\x01")),
     "numbers without end": struct.pack("<QQ", 1, MANY) + zstd(MAGIC.ljust(MANY, b"\xff")),
 }

@@ -4,6 +4,7 @@
  * time to the next. */
 #pragma once
 
+#include "analysis/itrace/flow.h"
 #include "analysis/itrace/itrace.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -85,6 +86,7 @@ struct itrace {
 	uint64_t next_id;
 	struct error *obstacle; /* why a trace of a known kind isn't decoded; or NULL */
 	struct trace_counts counts;
+	struct flow_stacks flow; /* with options.flow */
 };
 
 /* From the trace's clock; 0 where the recording doesn't tell how. */
@@ -107,9 +109,14 @@ struct trace_sample {
 	uint32_t pid, tid, cpu;
 	const void *raw; /* of events with PERF_SAMPLE_RAW: 4 bytes less than a multiple of 8 */
 	uint32_t raw_size;
+	struct sample_flow flow;
 };
 /* Puts it down, unless it is one of those that are skipped; `event` may be NULL, when it isn't wanted. */
 bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample);
+/* Takes note of a branch, for depths of calls. `back`: where a call returns to. */
+void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back);
+/* For the sample of such a branch, or of what isn't one (no flags). */
+struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags);
 /* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
 /* Begins a packet's line in a dump: where it is, and its bytes. */

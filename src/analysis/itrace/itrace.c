@@ -363,7 +363,7 @@ void itrace_diagnostics_text(const struct itrace *itrace, struct strbuf *out)
 		strbuf_printf(out,
 			      "%s%" PRIu64 " times the hardware trace couldn't be followed (%" PRIu64
 			      " times because the code is not at hand): what "
-			      "ran then is missing up to the trace's next point of synchronization; --itrace=e shows where",
+			      "ran then is missing up to where the trace tells a whole address; --itrace=e shows where",
 			      out->len ? "\n" : "", counts->errors, counts->no_code);
 	if (counts->truncated)
 		strbuf_printf(out,
@@ -388,6 +388,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->queues);
 	vec_deinit(&itrace->heap);
 	vec_deinit(&itrace->runners);
+	flow_stacks_deinit(&itrace->flow);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);
 	error_free(itrace->obstacle);

@@ -75,6 +75,9 @@ struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t 
 		.exclude_guest = from->exclude_guest,
 		.sample_id_all = from->sample_id_all,
 	};
+	event->has_flow = itrace->options.flow;
+	if (event->has_flow)
+		event->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (itrace->timeless)
 		event->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_TIME;
 	else
@@ -83,6 +86,19 @@ struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t 
 		itrace->next_id = (source->ids.len ? source->ids.data[0] : 0) + ID_DISTANCE;
 	vec_push(&event->ids, itrace->next_id++);
 	return event;
+}
+
+/* Raw data is 4 bytes less than a multiple of 8, with flow behind it as well. */
+static void add_raw(const struct event *event, const struct trace_sample *sample, struct strbuf *out)
+{
+	const uint32_t nothing = 0;
+	const bool fill = !sample->raw_size;
+	const uint32_t own = fill ? sizeof(nothing) : sample->raw_size;
+	const uint32_t size = own + (event->has_flow ? sizeof(sample->flow) : 0);
+	strbuf_add(out, &size, sizeof(size));
+	strbuf_add(out, fill ? &nothing : sample->raw, own);
+	if (event->has_flow)
+		strbuf_add(out, &sample->flow, sizeof(sample->flow));
 }
 
 /* A sample's words, in the order of linux/perf_event.h. */
@@ -106,10 +122,8 @@ static void add_words(const struct event *event, const struct trace_sample *samp
 		{PERF_SAMPLE_PHYS_ADDR, sample->phys_addr},
 	};
 	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
-		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT) {
-			strbuf_add(out, &sample->raw_size, sizeof(sample->raw_size));
-			strbuf_add(out, sample->raw, sample->raw_size);
-		}
+		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT)
+			add_raw(event, sample, out);
 		if (type & WORDS[i].part)
 			strbuf_add(out, &WORDS[i].value, sizeof(WORDS[i].value));
 	}
@@ -134,6 +148,29 @@ bool trace_put(struct itrace *itrace, const struct event *event, const struct tr
 	header.size = (uint16_t)(itrace->out.len - begin);
 	memcpy(itrace->out.data + begin, &header, sizeof(header));
 	return true;
+}
+
+/* A thread, or a CPU where nothing runs; 0 = unknown. */
+static uint64_t flow_key(const struct trace_queue *queue)
+{
+	const struct itrace *itrace = queue->itrace;
+	const struct trace_runner runner = trace_runner_of(queue);
+	if (runner.tid == 0)
+		return (uint64_t)queue->cpu + 1;
+	return runner.tid == (uint32_t)-1 ? 0 : (uintptr_t)machine_thread(itrace->session->machine, runner.tid, itrace->model_time);
+}
+
+void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back)
+{
+	const uint64_t key = queue->itrace->options.flow ? flow_key(queue) : 0;
+	if (key)
+		flow_take_branch(&queue->itrace->flow, key, flags, from, to, back);
+}
+
+struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags)
+{
+	const bool wanted = queue->itrace->options.flow;
+	return (struct sample_flow){flags, wanted ? flow_depth(&queue->itrace->flow, flow_key(queue)) : 0};
 }
 
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message)

@@ -16,6 +16,7 @@ struct itrace_options {
 	bool instructions, branches, calls, returns, ptwrites, power, errors;
 	bool first_level, last_level, tlb, remote, memory; /* of memory accesses */
 	bool timeless;					   /* times in the trace aren't used */
+	bool flow;					   /* samples bring their struct sample_flow (flow.h) */
 	uint64_t period;				   /* of instructions; 0 = the decoder's own */
 	enum itrace_unit unit;
 	uint64_t skipped; /* events that are passed over at first */

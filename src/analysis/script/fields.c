@@ -255,12 +255,12 @@ static bool reads_groups(const struct event_list *events)
 }
 
 /* Fields that can be named, as with the kernel's perf, but have nothing to show in this recording. */
-static void tell_empty_fields(const struct script_fields *fields, const struct event_list *events)
+static void tell_empty_fields(const struct script_fields *fields, const struct event_list *events, bool traced)
 {
 	uint64_t asked = 0;
 	for (size_t type = 0; type < SCRIPT_TYPE_COUNT; type++)
 		asked |= fields->asked[type];
-	if (asked & (BIT(FLAGS) | BIT(CALLINDENT) | BIT(IPC)))
+	if (!traced && asked & (BIT(FLAGS) | BIT(CALLINDENT) | BIT(IPC)))
 		log_warning("-F: flags, callindent and ipc come from decoded instruction traces (Intel PT, Arm CoreSight) and are empty "
 			    "here; brstack shows branches recorded with -b");
 	if (asked & BIT(METRIC) && !reads_groups(events))
@@ -288,7 +288,7 @@ struct error *script_fields_check(struct script_fields *fields, const struct scr
 	if (offer->callchains && !offer->pipe)
 		add_tracepoint_stacks(fields, events);
 	if (!offer->pipe)
-		tell_empty_fields(fields, events);
+		tell_empty_fields(fields, events, offer->traced);
 	return NULL;
 }
 

@@ -1,5 +1,7 @@
 /* Filters of `perf script`. A sample is judged by its own address, not by its stack. */
 #include "analysis/script/filter.h"
+#include "analysis/itrace/flow.h"
+#include "analysis/script/flow.h"
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -17,6 +19,8 @@ void script_filter_deinit(struct script_filter *filter)
 	vec_deinit(&filter->dsos);
 	vec_deinit(&filter->symbols);
 	vec_deinit(&filter->stop_at);
+	vec_deinit(&filter->graphed);
+	map64_deinit(&filter->within);
 	vec_deinit(&filter->addresses);
 	arena_deinit(&filter->arena);
 }
@@ -100,13 +104,13 @@ struct error *script_filter_set_switches(struct script_filter *filter, const str
 
 bool script_filter_is_empty(const struct script_filter *filter)
 {
-	return !filter->comms.len && !filter->pids.len && !filter->tids.len && !filter->dsos.len && !filter->symbols.len && !filter->on &&
-	       !filter->off;
+	return !filter->comms.len && !filter->pids.len && !filter->tids.len && !filter->dsos.len && !filter->symbols.len &&
+	       !filter->graphed.len && !filter->on && !filter->off;
 }
 
 bool script_filter_is_ordered(const struct script_filter *filter)
 {
-	return filter->on || filter->off;
+	return filter->on || filter->off || filter->graphed.len;
 }
 
 static bool has_name(const char *const *names, size_t count, const char *name)
@@ -173,6 +177,25 @@ static bool passes_switches(struct script_filter *filter, const struct event *ev
 	return true;
 }
 
+/* From the branch that calls, begins or leaves one of the functions until the calls are no deeper than they were then. */
+static bool passes_graph(struct script_filter *filter, struct resolver *resolver, const struct flow_place *place)
+{
+	uint64_t address;
+	uint64_t *entered = map64_insert(&filter->within, (uintptr_t)place->thread, NULL);
+	const uint64_t depth = (uint64_t)sample_flow_of(place->event, place->sample).depth + 1;
+	if (*entered) {
+		const bool still = depth > *entered;
+		if (!still)
+			*entered = 0;
+		return still;
+	}
+	const char *name = flow_function(resolver, place, &address);
+	if (!name || !has_name(filter->graphed.data, filter->graphed.len, name))
+		return false;
+	*entered = depth;
+	return true;
+}
+
 bool script_filter_passes(struct script_filter *filter, const struct machine *machine, struct resolver *resolver,
 			  const struct record *record, const struct sample *sample, const struct thread *thread)
 {
@@ -185,5 +208,8 @@ bool script_filter_passes(struct script_filter *filter, const struct machine *ma
 		if ((filter->dsos.len && !has_dso(filter, frame.map)) || (filter->symbols.len && !has_symbol(filter, &frame)))
 			return false;
 	}
-	return passes_switches(filter, record->event);
+	if (!passes_switches(filter, record->event))
+		return false;
+	const struct flow_place place = {record->event, sample, thread, record->model_time};
+	return !filter->graphed.len || passes_graph(filter, resolver, &place);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "perfdata/layout.h"
@@ -30,6 +31,8 @@ struct script_filter {
 	struct script_names dsos; /* paths or last components */
 	struct script_names symbols;
 	struct script_names stop_at; /* functions at which stacks end (no filter, but the same kind of list) */
+	struct script_names graphed; /* --graph-function: only these and what they call */
+	struct map64 within;	     /* … threads that are in one: how deep, plus 1 */
 	VEC(uint64_t) addresses;     /* the symbols that are hexadecimal numbers */
 	uint64_t address_range;	     /* bytes from each of them on; 0 = these very addresses */
 	const struct event *on;	     /* --switch-on, or NULL */

@@ -28,7 +28,12 @@ void script_add_dso(const struct script_text *text, const struct map *map, struc
 	const char *name = "[unknown]";
 	if (map)
 		name = text->options.kernel_path && map->dso->kernel ? map->dso->name : map->dso->script_name;
-	text_add_safe(out, name, strlen(name));
+	size_t length = strlen(name), width = text->options.file_width;
+	if (width && length >= width)
+		length = width - 1;
+	text_add_safe(out, name, length);
+	if (length < width)
+		strbuf_add_chars(out, ' ', width - length);
 }
 
 void script_add_place(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)

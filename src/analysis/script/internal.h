@@ -92,6 +92,7 @@ struct script_text {
 	struct counted *counted;	/* counts of `perf stat record`; NULL until there are any */
 	bool counts_shown;		/* … and the heading of their table is written */
 	size_t memory_width;		/* widest text of a data source so far: later ones are filled up to it */
+	size_t call_width;		/* columns of -F callindent */
 };
 
 const struct script_plan *script_plan_of(struct script_text *text, const struct event *event);
@@ -133,3 +134,5 @@ void script_json_sample(struct script_text *text, const struct script_sample *at
 #undef CHANGES
 /* No field of its own: what follows the addresses of a branch event. */
 script_field_print script_print_branch;
+/* … and what stands before them: with callindent, which isn't shown of other events. */
+script_field_print script_print_callindent;

@@ -209,14 +209,6 @@ char *script_put_period(struct script_text *text, const struct script_sample *at
 	return to;
 }
 
-/* What decoders of instruction traces know of a branch, in 24 columns: nothing is known of samples that the kernel took. */
-char *script_put_flags(struct script_text *text, const struct script_sample *at, char *to)
-{
-	enum { COLUMNS = 24 };
-	memset(to, ' ', COLUMNS);
-	return to + COLUMNS;
-}
-
 void script_print_event(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	strbuf_add(out, at->plan->name.data, at->plan->name.len);

@@ -20,6 +20,25 @@
 /* The beginning of a line that side-band records share with samples: who, where, when. */
 #define PREFIX (BIT(COMM) | BIT(PID) | BIT(TID) | BIT(CPU) | BIT(MISC) | BIT(TOD) | BIT(TIME))
 
+static void add_step(struct script_plan *plan, script_field_print *print)
+{
+	plan->steps[plan->steps_used++] = (struct script_step){.print = print};
+}
+
+/* Behind the usual fields. */
+static void plan_prints_branch(struct script_plan *plan)
+{
+	if (plan->fields & BIT(CALLINDENT))
+		add_step(plan, script_print_callindent);
+	add_step(plan, script_print_branch);
+	if (plan->fields & BIT(INSNLEN))
+		add_step(plan, script_print_insnlen);
+	if (plan->fields & BIT(INSN))
+		add_step(plan, script_print_insn);
+	if (plan->fields & BIT(DISASM))
+		add_step(plan, script_print_disasm);
+}
+
 static void plan_prints(struct script_plan *plan)
 {
 	uint64_t fields = plan->fields;
@@ -41,7 +60,7 @@ static void plan_prints(struct script_plan *plan)
 			plan->prefix = plan->steps_used;
 	}
 	if (plan->branch_trace)
-		plan->steps[plan->steps_used++] = (struct script_step){.print = script_print_branch};
+		plan_prints_branch(plan);
 }
 
 static void plan_init(struct script_plan *plan, const struct event *event, const struct machine *machine,
@@ -135,7 +154,8 @@ bool script_text_ordered(const struct script_text *text)
 	const struct event_list *events = &text->session->reader->events;
 	for (size_t i = 0; i < events->events.len; i++)
 		shown |= text->options.fields.shown[script_type_of(events->events.data[i])];
-	return !text->options.json && (text->options.relative || text->options.delta || shown & (BIT(DATA_SRC) | BIT(SRCCODE)));
+	return !text->options.json &&
+	       (text->options.relative || text->options.delta || shown & (BIT(DATA_SRC) | BIT(SRCCODE) | BIT(CALLINDENT)));
 }
 
 static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)

@@ -23,6 +23,7 @@ struct script_text_options {
 	bool latency;		     /* narrower names and CPUs, as latency tracers have them */
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
 	bool source_path;	     /* source files with their paths */
+	unsigned int file_width;     /* columns for names of files, which are cut if they are longer; 0 = as they are */
 	bool disassemble;	     /* instructions as an assembler has them instead of their bytes */
 	bool verbose;		     /* names where letters would do */
 	unsigned int max_stack;

@@ -167,6 +167,12 @@ static void print_report(const struct lock_report_options *command, struct lock_
 	strbuf_deinit(&out);
 }
 
+static void tell_nothing(size_t count)
+{
+	if (!count)
+		log_warning("There were no waits for locks of the kernel.");
+}
+
 static struct error *show_report(const struct lock_report_options *command, const struct reading *reading, enum lock_value key)
 {
 	struct lock_rows *rows = rows_of(reading, command->by_thread);
@@ -175,6 +181,7 @@ static struct error *show_report(const struct lock_report_options *command, cons
 		lock_rows_combine(rows);
 	lock_rows_sort(rows, key);
 	size_t count = command->entries && command->entries < rows->all.len ? command->entries : rows->all.len;
+	tell_nothing(count);
 	FILE *file;
 	struct error *error = lock_output_open(&command->common, !command->format, &file);
 	if (error)
@@ -273,7 +280,7 @@ static struct error *show_info(const struct info_options *command, const struct 
 {
 	FILE *file;
 	struct table *tables[2];
-	size_t count = 0;
+	size_t count = 0, rows_shown = 0;
 	struct error *error = lock_output_open(&command->common, !command->format, &file);
 	if (error)
 		return error;
@@ -281,6 +288,7 @@ static struct error *show_info(const struct info_options *command, const struct 
 		if (!reading->wanted[threads ? BY_THREADS : BY_LOCKS])
 			continue;
 		const struct lock_rows *rows = info_rows(reading, threads);
+		rows_shown += rows->all.len;
 		if (command->format) {
 			tables[count++] = info_table(rows, threads);
 			continue;
@@ -289,6 +297,7 @@ static struct error *show_info(const struct info_options *command, const struct 
 			fputc('\n', file);
 		print_info(rows, threads, file);
 	}
+	tell_nothing(rows_shown);
 	if (command->format)
 		error = view_print_tables(command->format, tables, count, file);
 	return lock_output_close(&command->common, file, error);

@@ -108,8 +108,9 @@ static struct error *show(struct opening *opening, const struct latency_options 
 		error = print_table(latency, command);
 	else if (!error)
 		print_text(latency);
-	if (!error && !latency->row_count && (command->common.cpus || command->common.time))
-		sched_tell_nothing("-C and --time");
+	const bool empty = !opening->session->record_counts[RECORD_SAMPLE];
+	if (!error && !latency->row_count && (empty || command->common.cpus || command->common.time))
+		sched_tell_nothing(opening, "-C and --time");
 	if (!error)
 		opening_warn(opening);
 	sched_latency_destroy(latency);

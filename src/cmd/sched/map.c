@@ -274,8 +274,9 @@ static struct error *show(struct map_command *command)
 		error = sched_rows_finish(&command->rows);
 	if (!error && command->left_out)
 		log_warning("Switches on CPUs above %d are not shown: %" PRIu64 ".", SCHED_CPUS - 1, command->left_out);
-	if (!error && !command->shown_lines && (command->cpus || command->tasks.names.len))
-		sched_tell_nothing("--cpus and --task-name");
+	const bool empty = !command->opening.session->record_counts[RECORD_SAMPLE];
+	if (!error && !command->shown_lines && (empty || command->cpus || command->tasks.names.len))
+		sched_tell_nothing(&command->opening, "--cpus and --task-name");
 	if (!error)
 		opening_warn(&command->opening);
 	tracker_destroy(tracker);

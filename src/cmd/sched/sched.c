@@ -32,9 +32,12 @@ void sched_input_init(struct sched_input *common)
 	input_options_init(&common->input);
 }
 
-void sched_tell_nothing(const char *options)
+void sched_tell_nothing(const struct opening *opening, const char *options)
 {
-	log_warning("No context switch in the recording matches %s.", options);
+	if (opening->session->record_counts[RECORD_SAMPLE])
+		log_warning("No context switch in the recording matches %s.", options);
+	else
+		log_warning("There are no context switches in the recording.");
 }
 
 struct error *sched_parse_time(const char *text, struct sched_scope *ret)

@@ -35,8 +35,8 @@ struct error *sched_parse_time(const char *text, struct sched_scope *ret);
 /* A list of numbers below `most`: sets their bits; no `text`, no bits. */
 struct error *sched_parse_bits(const char *option, const char *text, int most, uint64_t bits[]);
 
-/* Tells that nothing of the recording was shown since these options, of those that were given, choose nothing. */
-void sched_tell_nothing(const char *options);
+/* Tells that nothing of the recording was shown, since there is nothing, or these options, of those that were given, choose nothing. */
+void sched_tell_nothing(const struct opening *opening, const char *options);
 
 /* Before the options are parsed. */
 void sched_input_init(struct sched_input *common);

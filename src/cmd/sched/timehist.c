@@ -140,10 +140,10 @@ static struct error *show(struct timehist_command *command, struct wishes *wishe
 	uint32_t online = command->opening.session->reader->features.cpus_online;
 	command->cpu_count = online && online < SCHED_CPUS ? online : 1;
 	struct error *error = command->common.format ? write_rows(command, wishes, &timehist) : print_text(command, wishes, &timehist);
-	bool chosen = command->cpus || command->pids || command->tids || command->priorities || wishes->tracking.scope.begin ||
-		      wishes->tracking.scope.end;
+	bool chosen = !command->opening.session->record_counts[RECORD_SAMPLE] || command->cpus || command->pids || command->tids ||
+		      command->priorities || wishes->tracking.scope.begin || wishes->tracking.scope.end;
 	if (!error && chosen && !timehist->switches)
-		sched_tell_nothing("-C, -p, -t, --prio and --time");
+		sched_tell_nothing(&command->opening, "-C, -p, -t, --prio and --time");
 	sched_timehist_destroy(timehist);
 	stack_deinit(&command->stack);
 	strbuf_deinit(&command->text);

@@ -279,6 +279,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 		.max_blocks = options->max_blocks,
 		.kernel_path = options->kernel_path,
 		.source_path = options->source_path,
+		.file_width = options->file_width,
 		.disassemble = options->disassemble,
 		.verbose = options->output.verbose > 0,
 		.max_stack = (unsigned int)options->max_stack,
@@ -346,6 +347,7 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	else
 		error = stopped;
 	sampled_ids_deinit(&run.ids);
+	map64_deinit(&run.filter.within);
 	script_output_deinit(&run.output);
 	script_text_destroy(run.text);
 	stitcher_destroy(run.text_options.stitcher);

@@ -80,6 +80,36 @@ static struct error *parse_instructions(const struct option *option, const char 
 	return error ? error : script_fields_parse(&options->fields, "+insn,-event,-period");
 }
 
+/* --call-trace, --call-ret-trace. */
+static struct error *parse_calls(struct script_options *options, const char *letters, const char *fields)
+{
+	options->nanoseconds = true;
+	struct error *error = itrace_options_parse(letters, &options->itrace);
+	return error ? error : script_fields_parse(&options->fields, fields);
+}
+
+static struct error *parse_call_trace(const struct option *option, const char *argument, bool negated, void *field)
+{
+	enum { FILE_WIDTH = 50 };
+	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, itrace));
+	(void)option, (void)argument, (void)negated;
+	options->file_width = FILE_WIDTH;
+	return parse_calls(options, "cewp", "-ip,-addr,-event,-period,+callindent");
+}
+
+static struct error *parse_call_returns(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, itrace));
+	(void)option, (void)argument, (void)negated;
+	return parse_calls(options, "crewp", "-ip,-addr,-event,-period,+flags,+callindent");
+}
+
+static struct error *parse_graphed(const struct option *option, const char *argument, bool negated, void *field)
+{
+	(void)option, (void)negated;
+	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->graphed);
+}
+
 static struct error *parse_dlarg(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, dlfilter_arguments));
@@ -87,7 +117,6 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 	return NULL;
 }
 
-#define NO_DEPTHS "how deep calls are isn't followed in hardware traces; use --itrace=cr -F +addr, which shows each call and return"
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
@@ -169,9 +198,17 @@ static const struct option script_options[] = {
 		"each instruction of a hardware trace of Intel PT, with its bytes: --itrace=i0ns -F +insn,-event,-period --ns; --xed "
 		"shows it in assembly",
 		parse_instructions, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_REFUSED(0, "call-trace", NULL, NO_DEPTHS),
-	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_DEPTHS),
-	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_DEPTHS),
+	OPTION_CUSTOM_FLAGS(0, "call-trace", TYPE, itrace, NULL,
+			    "functions of a hardware trace as they are called, indented by how deep: --itrace=cewp --ns "
+			    "-F -ip,-addr,-event,-period,+callindent",
+			    parse_call_trace, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "call-ret-trace", TYPE, itrace, NULL,
+			    "the same with returns, and what each branch is: --itrace=crewp --ns "
+			    "-F -ip,-addr,-event,-period,+flags,+callindent",
+			    parse_call_returns, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "graph-function", TYPE, filter, "SYMBOL,…",
+			    "with --call-trace and --call-ret-trace: only these functions and what they call", parse_graphed,
+			    OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "xed", TYPE, disassemble, "disassemble instructions (-F insn, brstackinsn); the program xed is not needed"),
 	OPTION_STRING(0, "addr2line", TYPE, addr2line, "PROGRAM",
 		      "for old command lines: perf reads source lines itself and runs no program"),
@@ -221,6 +258,15 @@ static void print_legend(const struct script_options *options, const struct even
 	strbuf_deinit(&text);
 }
 
+/* Whether lines tell what branches are, or how deep calls are. */
+static bool wants_flow(const struct script_options *options)
+{
+	uint64_t shown = 0;
+	for (size_t type = 0; type < SCRIPT_TYPE_COUNT; type++)
+		shown |= options->fields.shown[type];
+	return options->filter.graphed.len || shown & (SCRIPT_BIT(SCRIPT_FLAGS) | SCRIPT_BIT(SCRIPT_CALLINDENT));
+}
+
 /* A file in the folder that gets files instead of standard output; NULL = none does. Freed by the caller. */
 static char *written_instead(const struct script_options *options)
 {
@@ -233,6 +279,7 @@ static struct error *open_and_run(struct script_options *options, int *ret_statu
 	const char *foreign = options->script ? "a script" : options->dlfilter ? "--dlfilter" : NULL;
 	cleanup_free char *why = foreign ? mem_printf("%s is a program of your own, and may need all rights", foreign) : NULL;
 	cleanup_free char *output = written_instead(options);
+	options->itrace.flow = wants_flow(options);
 	/* Marks of rounds mean something only among records that aren't put in order. */
 	const struct opening_options opening_options = {.input = &options->input,
 							.cpus = options->cpus,

@@ -27,6 +27,7 @@ struct script_options {
 	enum stack_inlines inlines;
 	bool nanoseconds, relative, delta, latency;
 	bool kernel_path, source_path, disassemble;
+	unsigned int file_width; /* of --call-trace */
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
 	bool dump;	    /* every record's bytes */

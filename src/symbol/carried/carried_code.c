@@ -6,7 +6,8 @@
  *
  * Numbers are LEB128, so that neither byte order nor their size matters; those that grow from one to the next are distances. A text is its
  * number in the list of texts, counted from 1; 0 is none. Hostile bytes: a list can't have more entries than there are bytes left for them,
- * and what one entry says about others (numbers of texts, answers) is checked where it is read. */
+ * all lists together take little more than MEMORY_FACTOR times their bytes in memory, and what one entry says about others (numbers of
+ * texts, answers) is checked where it is read. */
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
 #include "base/formats/protobuf.h"
@@ -19,12 +20,15 @@
 
 static const char MAGIC[] = "carried";
 enum { VERSION = 1 };
+/* Entries without any text or code, which no recorder writes, would be more. */
+enum { MEMORY_FACTOR = 8, MEMORY_ALWAYS = 1 << 20 };
 
 /* Reads when `out` is NULL. */
 struct codec {
 	struct cursor in;
 	struct strbuf *out;
 	struct arena *arena;
+	uint64_t room;	      /* memory that further entries may take */
 	uint64_t unwind_room; /* bytes that further sections may have */
 	VEC(const char *) texts;
 	struct map64 text_index; /* writing: hash → number */
@@ -98,9 +102,10 @@ static void *carry_list(struct codec *codec, void *entries, size_t *count, size_
 	CARRY(codec, *count);
 	if (codec->out)
 		return entries;
-	codec->in.failed |= *count > cursor_left(&codec->in) / least;
+	codec->in.failed |= *count > cursor_left(&codec->in) / least || *count * entry_size > codec->room;
 	if (codec->in.failed)
 		*count = 0;
+	codec->room -= *count * entry_size;
 	return arena_zalloc(codec->arena, *count * entry_size);
 }
 #define CARRY_LIST(codec, list, count, least) ((list) = carry_list(codec, list, &(count), sizeof(*(list)), least))
@@ -319,6 +324,10 @@ void carried_encode(struct carried *carried, struct strbuf *out)
 static void read_texts(struct codec *codec)
 {
 	uint64_t count = leb128_unsigned(&codec->in);
+	/* All differ, so that no other than the empty one has less than two bytes. */
+	codec->in.failed |= count > cursor_left(&codec->in) / 2 + 1;
+	if (!codec->in.failed)
+		vec_reserve(&codec->texts, count);
 	for (uint64_t i = 0; i < count && !codec->in.failed; i++) {
 		const char *text = cursor_string(&codec->in);
 		if (text)
@@ -329,7 +338,8 @@ static void read_texts(struct codec *codec)
 struct carried *carried_decode(const void *data, size_t size)
 {
 	struct carried *carried = mem_zalloc(sizeof(*carried));
-	struct codec codec = {.in = cursor_init(data, size, false), .arena = &carried->arena};
+	struct codec codec = {
+		.in = cursor_init(data, size, false), .arena = &carried->arena, .room = MEMORY_ALWAYS + MEMORY_FACTOR * (uint64_t)size};
 	const void *magic = cursor_bytes(&codec.in, sizeof(MAGIC));
 	bool known = magic && !memcmp(magic, MAGIC, sizeof(MAGIC)) && leb128_unsigned(&codec.in) == VERSION;
 	if (known) {

@@ -151,6 +151,27 @@ static void test_dso_names(void **state)
 	machine_destroy(machine);
 }
 
+/* The kernel maps "[vdso]" for 32-bit processes, too. */
+static void test_vdso_of_32_bits(void **state)
+{
+	static const struct {
+		const char *arch;
+		uint64_t address;
+		const char *name;
+	} cases[] = {
+		{"x86_64", 0xf7f5d000, "[vdso32]"}, {"x86_64", 0x7ffff7fc0000, "[vdso]"}, {"aarch64", 0xf7f5d000, "[vdso32]"},
+		{"armv7l", 0xb6fd0000, "[vdso]"},   {"i686", 0xb7fd0000, "[vdso]"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct machine *machine = machine_create();
+		machine->arch = cases[i].arch;
+		const struct dso *dso = add_map(machine, 9, cases[i].address, "[vdso]", PROT_EXEC, 0, 0)->dso;
+		assert_string_equal(dso->name, cases[i].name);
+		assert_int_equal(dso->kind == DSO_VDSO, cases[i].name[5] == ']');
+		machine_destroy(machine);
+	}
+}
+
 static void test_dso_identity(void **state)
 {
 	struct machine *machine = machine_create();
@@ -342,6 +363,7 @@ int model_machine_tests(void)
 		cmocka_unit_test(test_deep_forks),
 		cmocka_unit_test(test_forked_maps),
 		cmocka_unit_test(test_dso_names),
+		cmocka_unit_test(test_vdso_of_32_bits),
 		cmocka_unit_test(test_dso_identity),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_late_ends_of_programs),

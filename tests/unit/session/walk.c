@@ -177,10 +177,6 @@ static char *oracle_text(const struct recording *recording, const char *path)
 	FILE *pipe = popen(command, "r");
 	assert_non_null(pipe);
 	while (fgets(line, sizeof(line), pipe)) {
-		/* A 32-bit program of a neighbour's: by that the kernel's perf calls the vDSO differently. */
-		char *vdso = strstr(line, "[vdso32]");
-		if (vdso)
-			memmove(vdso + strlen("[vdso"), vdso + strlen("[vdso32"), strlen(vdso + strlen("[vdso32")) + 1);
 		squeeze(&out, line);
 	}
 	pclose(pipe);

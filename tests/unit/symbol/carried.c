@@ -206,13 +206,33 @@ static void damaged(void **state)
 	strbuf_deinit(&bytes);
 }
 
+/* Entries that say nothing: in memory each takes twelve times its bytes in the table. */
+static void many_empty_pieces(void **state)
+{
+	enum { COUNT = 200000 };
+	static struct carried_piece none[COUNT];
+	struct carried_section section = {".eh_frame", 0x3000, 12, none, COUNT};
+	struct carried_file file = {.name = "/bin/a", .unwind = {.sections = &section, .section_count = 1}};
+	struct carried carried = {.files = &file, .file_count = 1};
+	(void)state;
+	for (size_t count = COUNT; count; count -= COUNT / 2) {
+		struct strbuf out = {0};
+		section.piece_count = count;
+		carried_encode(&carried, &out);
+		struct carried *read = carried_decode(out.data, out.len);
+		assert_int_equal(read != NULL, count < COUNT);
+		carried_destroy(read);
+		strbuf_deinit(&out);
+	}
+}
+
 int symbol_carried_tests(void);
 int symbol_carried_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(files_of_one_name),	  cmocka_unit_test(damaged),
 		cmocka_unit_test(impossible_sections),	   cmocka_unit_test(many_large_sections), cmocka_unit_test(empty_answers),
-		cmocka_unit_test(many_segments),
+		cmocka_unit_test(many_segments),	   cmocka_unit_test(many_empty_pieces),
 	};
 	return cmocka_run_group_tests_name("symbol/carried", tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAP_BYTES = 1 << 20, PATH_BYTES = 256, RECORD_HEADER_ATTR = 64, FIRST_PID = 1000 };
+enum { MAP_BYTES = 1 << 20, PATH_BYTES = 256, ATTR_RECORD = 64, FIRST_PID = 1000 };
 
 struct stream_options {
 	struct bench_common common;
@@ -88,7 +88,7 @@ static void add_head(struct strbuf *out)
 				       .sample_period = 1,
 				       .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
 	strbuf_add(out, &head, sizeof(head));
-	add_record(out, RECORD_HEADER_ATTR, 0, &attr, sizeof(attr));
+	add_record(out, ATTR_RECORD, 0, &attr, sizeof(attr));
 }
 
 static void add_map(struct strbuf *out, uint32_t pid, uint64_t address, const char *path)

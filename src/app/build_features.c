@@ -26,6 +26,12 @@
 #define LIBPFM false
 #endif
 
+#ifdef LIBOPENCSD
+#define OPENCSD true
+#else
+#define OPENCSD false
+#endif
+
 const struct build_feature build_features[] = {
 	{"aio", "HAVE_AIO_SUPPORT", true},
 	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", true},
@@ -42,7 +48,7 @@ const struct build_feature build_features[] = {
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},
 	{"libncurses", "HAVE_NCURSES_SUPPORT", NCURSES},
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
-	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
+	{"libopencsd", "HAVE_CSTRACE_SUPPORT", OPENCSD},
 	{"libperl", "HAVE_LIBPERL_SUPPORT", LIBPERL},
 	{"libpfm4", "HAVE_LIBPFM", LIBPFM},
 	{"libpython", "HAVE_LIBPYTHON_SUPPORT", true},

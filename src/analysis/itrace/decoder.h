@@ -39,11 +39,11 @@ struct trace_decoder {
 	void (*close)(void *decoder);
 	/* Hands on what was found by the step before, and goes to the next: sets queue->time, which never goes back, or queue->ended. */
 	void (*step)(struct trace_queue *queue);
-	/* For dumps. */
+	/* For dumps; or NULL. */
 	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
 	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
 };
-extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt;
+extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight;
 
 /* Who runs on a CPU, as records of switches tell it. */
 struct trace_runner {
@@ -74,6 +74,7 @@ struct itrace {
 	VEC(uint32_t) heap;		  /* places of those that haven't ended, the one that comes next first */
 	VEC(struct trace_runner) runners; /* by CPU */
 	const struct record_auxtrace_info *info;
+	uint64_t aux_flags;	   /* of all its AUX records (PERF_AUX_FLAG_*) */
 	struct trace_clock clock;  /* multiplier 0 = unknown */
 	struct resolver *resolver; /* of the session's machine: for code */
 	void *state;		   /* the decoder's */
@@ -87,6 +88,7 @@ struct itrace {
 	struct error *obstacle; /* why a trace of a known kind isn't decoded; or NULL */
 	struct trace_counts counts;
 	struct flow_stacks flow; /* with options.flow */
+	struct map64 code;	 /* by dso: struct code_file *, or a mark that there is none */
 };
 
 /* From the trace's clock; 0 where the recording doesn't tell how. */
@@ -103,6 +105,14 @@ const struct event *trace_source(const struct itrace *itrace, uint32_t pmu);
  * ones (IP, TID, TIME, CPU, PERIOD). Lives as long as the reader. */
 struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,
 			      uint64_t period);
+
+/* The same of "branches" and "instructions", whose names tell of which modes they are, as the kernel's tool has it. */
+struct event *trace_event_add_hardware(struct itrace *itrace, const char *name, uint64_t config, uint64_t sample_type, uint64_t period);
+
+/* Code at an address of a thread, or of the kernel; tid -1 = unknown. Returns how many bytes there are, at most `size`. *ret_missing: the
+ * file that isn't at hand; NULL = there is none, or it has nothing there. */
+size_t trace_read_code(struct itrace *itrace, uint32_t tid, uint64_t ip, void *buffer, size_t size, struct dso **ret_missing);
+void trace_code_deinit(struct itrace *itrace);
 
 struct trace_sample {
 	uint64_t ip, addr, time, period, weight, data_src, phys_addr;

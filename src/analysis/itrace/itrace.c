@@ -20,6 +20,9 @@ static const struct trace_decoder *const DECODERS[] = {
 #ifdef LIBIPT
 	&trace_decoder_pt,
 #endif
+#ifdef LIBOPENCSD
+	&trace_decoder_coresight,
+#endif
 };
 
 static const struct trace_decoder *decoder_of(uint32_t type)
@@ -36,6 +39,10 @@ static struct error *missing_decoder(uint32_t type)
 #ifndef LIBIPT
 	if (type == TRACE_INTEL_PT)
 		return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without libipt");
+#endif
+#ifndef LIBOPENCSD
+	if (type == TRACE_CORESIGHT)
+		return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without libopencsd");
 #endif
 	(void)type;
 	return NULL;
@@ -297,6 +304,8 @@ static void find_trace(struct itrace *itrace)
 			itrace->info = (const struct record_auxtrace_info *)header;
 		if (header->type == RECORD_TIME_CONV && !itrace->clock.multiplier)
 			take_clock(&itrace->clock, (const struct record_time_conv *)header);
+		if (header->type == RECORD_AUX)
+			itrace->aux_flags |= ((const struct record_aux *)header)->flags;
 		if (header->type == RECORD_AUXTRACE)
 			add_piece(itrace, &places, (const struct record_auxtrace *)header, offset);
 	}
@@ -389,6 +398,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->heap);
 	vec_deinit(&itrace->runners);
 	flow_stacks_deinit(&itrace->flow);
+	trace_code_deinit(itrace);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);
 	error_free(itrace->obstacle);
@@ -428,10 +438,10 @@ void itrace_dump_record(struct reader *recording, const struct record_header *he
 		return;
 	const struct record_auxtrace_info *info = find_info(recording, offset + 1);
 	const struct trace_decoder *decoder = info ? decoder_of(info->type) : NULL;
-	if (header->type == RECORD_AUXTRACE_INFO && decoder)
+	if (header->type == RECORD_AUXTRACE_INFO && decoder && decoder->describe)
 		decoder->describe((const struct record_auxtrace_info *)header, out);
 	const void *trace = reader_trace(recording, header, offset, &size);
-	if (trace && decoder)
+	if (trace && decoder && decoder->dump)
 		decoder->dump(info, trace, size, out);
 	else if (trace)
 		strbuf_printf(out, ".\n. ... %s data: size %#" PRIx64 " bytes, whose packets aren't shown\n",

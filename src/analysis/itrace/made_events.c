@@ -88,6 +88,16 @@ struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t 
 	return event;
 }
 
+struct event *trace_event_add_hardware(struct itrace *itrace, const char *name, uint64_t config, uint64_t sample_type, uint64_t period)
+{
+	const struct event_attr *attr = &itrace->source->attr;
+	char full[64];
+	const bool some = attr->exclude_kernel || attr->exclude_user || attr->exclude_hv;
+	snprintf(full, sizeof(full), "%s%s%s%s%s", name, some ? ":" : "", some && !attr->exclude_kernel ? "k" : "",
+		 some && !attr->exclude_user ? "u" : "", some && !attr->exclude_hv ? "h" : "");
+	return trace_event_add(itrace, full, PERF_TYPE_HARDWARE, config, sample_type, period);
+}
+
 /* Raw data is 4 bytes less than a multiple of 8, with flow behind it as well. */
 static void add_raw(const struct event *event, const struct trace_sample *sample, struct strbuf *out)
 {

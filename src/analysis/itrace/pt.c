@@ -9,57 +9,27 @@
 #include "analysis/itrace/pt_internal.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "symbol/code/code_file.h"
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char NO_CODE;
 static const uint32_t TYPE_SYNTH = 1u << 31;
 
 /* ── Code ── */
-
-static struct code_file *file_of(struct itrace *itrace, struct dso *dso)
-{
-	struct pt_state *state = itrace->state;
-	uint64_t *slot = map64_insert(&state->files, (uintptr_t)dso, NULL);
-	if (!*slot) {
-		struct code_file *file = NULL;
-		error_free(code_file_open(itrace->resolver, dso, &file));
-		*slot = file ? (uintptr_t)file : (uintptr_t)&NO_CODE;
-	}
-	return *slot == (uintptr_t)&NO_CODE ? NULL : (struct code_file *)(uintptr_t)*slot;
-}
 
 /* For libipt: the bytes at an address, as the one who runs has them mapped. */
 int pt_read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
 {
 	struct trace_queue *queue = context;
-	struct itrace *itrace = queue->itrace;
-	const size_t made = pt_prelude_code(queue->decoder, ip, buffer);
+	struct pt_queue *own = queue->decoder;
+	const size_t made = pt_prelude_code(own, ip, buffer);
+	(void)asid;
 	if (made)
 		return (int)made;
-	struct machine *machine = itrace->session->machine;
-	(void)asid;
-	bool is_kernel = ip >> 63;
-	struct trace_runner runner = trace_runner_of(queue);
-	const struct thread *thread = runner.tid == (uint32_t)-1 ? NULL : machine_thread(machine, runner.tid, itrace->model_time);
-	const struct maps *maps = is_kernel ? machine->kernel_maps : thread ? thread_maps(thread) : NULL;
-	struct frame frame = {0};
-	struct code_range range;
-	if (maps)
-		resolver_frame(itrace->resolver, maps, is_kernel ? CPUMODE_KERNEL : CPUMODE_USER, ip, itrace->model_time, &frame);
-	struct code_file *file = frame.map ? file_of(itrace, frame.map->dso) : NULL;
-	((struct pt_queue *)queue->decoder)->missing = frame.map && !file ? frame.map->dso : NULL;
-	if (frame.map && size > frame.map->end - ip)
-		size = frame.map->end - ip;
-	if (!file || !code_file_read(file, frame.dso_addr, size, &range) || !range.size)
-		return -pte_nomap;
-	size = range.size < size ? range.size : size;
-	memcpy(buffer, range.bytes, size);
-	return (int)size;
+	size = trace_read_code(queue->itrace, trace_runner_of(queue).tid, ip, buffer, size, &own->missing);
+	return size ? (int)size : -pte_nomap;
 }
 
 /* ── What there is ── */
@@ -69,23 +39,12 @@ static const struct event *add_raw(struct itrace *itrace, bool wanted, const cha
 	return wanted ? trace_event_add(itrace, name, TYPE_SYNTH, kind, PERF_SAMPLE_RAW, 1) : NULL;
 }
 
-/* "branches:u": of which modes, as the kernel's tool names events that have no name of their own. */
-static struct event *add_hardware(struct itrace *itrace, const char *name, uint64_t config, uint64_t sample_type, uint64_t period)
-{
-	const struct event_attr *attr = &itrace->source->attr;
-	char full[64];
-	bool some = attr->exclude_kernel || attr->exclude_user || attr->exclude_hv;
-	snprintf(full, sizeof(full), "%s%s%s%s%s", name, some ? ":" : "", some && !attr->exclude_kernel ? "k" : "",
-		 some && !attr->exclude_user ? "u" : "", some && !attr->exclude_hv ? "h" : "");
-	return trace_event_add(itrace, full, PERF_TYPE_HARDWARE, config, sample_type, period);
-}
-
 static void add_events(struct itrace *itrace, struct pt_state *state)
 {
 	const struct itrace_options *options = &itrace->options;
 	bool is_count = options->unit == ITRACE_INSTRUCTIONS;
 	if (options->branches || options->calls || options->returns)
-		state->branches = add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
+		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
 	if (options->calls)
 		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
 	if (options->returns)
@@ -94,8 +53,8 @@ static void add_events(struct itrace *itrace, struct pt_state *state)
 		state->period_ticks = options->unit == ITRACE_NANOSECONDS ? trace_ticks(itrace, options->period)
 				      : is_count			  ? 0
 									  : options->period;
-		state->instructions = add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS, 0,
-						   is_count ? options->period : state->period_ticks);
+		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS, 0,
+							       is_count ? options->period : state->period_ticks);
 	}
 	state->raw[RAW_PTWRITE] = add_raw(itrace, options->ptwrites, "ptwrite", RAW_PTWRITE);
 	state->raw[RAW_CBR] = add_raw(itrace, options->power, "cbr", RAW_CBR);
@@ -153,10 +112,6 @@ static void end(struct itrace *itrace)
 	struct pt_state *state = itrace->state;
 	if (!state)
 		return;
-	map64_each (slot, &state->files)
-		if (map64_pointer(slot) != &NO_CODE)
-			code_file_close(map64_pointer(slot));
-	map64_deinit(&state->files);
 	map64_deinit(&state->told);
 	free(state);
 }

@@ -25,8 +25,7 @@ struct pt_state {
 	uint32_t branch_filter;		    /* of enum traced_flag; 0 = all */
 	uint64_t period_ticks;		    /* of instructions, where it is a time */
 	struct pt_config config;
-	struct map64 files; /* by dso: struct code_file *, or a mark that there is none */
-	struct map64 told;  /* dsos that are known to have none */
+	struct map64 told; /* dsos that are known to have none */
 	uint64_t nominal_ratio;
 	bool snapshots; /* pieces don't follow one another */
 };

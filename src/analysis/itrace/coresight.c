@@ -1,0 +1,405 @@
+/* CoreSight through libopencsd: ranges of instructions that processors of Arm ran, by the trace of their ETMs (version 4, ETE) and the code.
+ *
+ *	trace ──► frames with the streams of all CPUs ──► libopencsd ──► elements: range, trace on, exception, context
+ *	                                                     ▲
+ *	                                                    code
+ *
+ * A branch leads from the end of a range to the beginning of the next one. What a recording tells of each ETM (its registers) is in
+ * AUXTRACE_INFO. Samples have no times: those of these traces are of a clock of their own. Not done here: older ETMs, packets as text. */
+#include "analysis/itrace/coresight_library.h"
+#include "analysis/itrace/decoder.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { BLOCK_SIZE = 2048, CHANNELS = 128, ERRORS_MAX = 1000 };
+enum { A64_SIZE = 4, T32_LONG = 0xe800 };
+
+/* AUXTRACE_INFO (tools/perf/util/cs-etm.h): a head, then for each CPU what is known of its ETM. */
+enum info_word { INFO_VERSION, INFO_PMU_AND_CPUS, INFO_SNAPSHOTS, INFO_HEAD };
+enum { ETM_MAGIC, ETM_CPU, ETM_HEAD }; /* of version 0; later ones have the number of registers behind it */
+static const uint64_t MAGIC_ETM4 = 0x4040404040404040, MAGIC_ETE = 0x5050505050505050;
+/* The last one is ETE's alone. */
+enum etm_register {
+	ETM_CONFIG,
+	ETM_TRACE_ID,
+	ETM_ID0,
+	ETM_ID1,
+	ETM_ID2,
+	ETM_ID8,
+	ETM_AUTHENTICATION,
+	ETM_REGISTERS,
+	ETM_ARCHITECTURE = ETM_REGISTERS,
+	ETE_REGISTERS,
+};
+enum { AUX_FORMAT_RAW = 0x100 };
+
+struct etm {
+	uint32_t cpu;
+	bool is_ete;
+	uint64_t registers[ETE_REGISTERS];
+};
+
+struct coresight_state {
+	const struct event *branches, *instructions;
+	uint32_t branch_filter; /* of enum traced_flag; 0 = all */
+	uint64_t period;
+	VEC(struct etm) etms;
+};
+
+/* The stream of one ETM. */
+struct channel {
+	bool is_known, has_last; /* last: a range, else there was none before */
+	bool paused;		 /* nothing is known of what came before */
+	uint32_t cpu, tid;
+	ocsd_generic_trace_elem last;
+	bool taken; /* it ended with a branch that was taken, or was interrupted */
+	uint64_t counted;
+};
+
+struct coresight_queue {
+	dcd_tree_handle_t tree;
+	size_t piece;
+	uint64_t offset;
+	uint64_t index; /* of the whole trace */
+	struct channel channels[CHANNELS];
+	uint64_t errors;
+	bool started;
+};
+
+/* ── What there is ── */
+
+static struct error *read_etms(struct coresight_state *state, const struct record_auxtrace_info *info)
+{
+	const uint64_t count = (info->header.size - sizeof(*info)) / sizeof(uint64_t);
+	if (info->header.size < sizeof(*info) || count < INFO_HEAD)
+		return error_new_kind(ERROR_FORMAT, "its description is cut");
+	const bool has_size = info->words[INFO_VERSION] > 0;
+	const uint32_t cpus = (uint32_t)info->words[INFO_PMU_AND_CPUS];
+	uint64_t at = INFO_HEAD;
+	for (uint32_t i = 0; i < cpus; i++) {
+		struct etm etm = {0};
+		const uint64_t head = ETM_HEAD + has_size;
+		if (at + head > count)
+			return error_new_kind(ERROR_FORMAT, "its description is cut");
+		const uint64_t *words = info->words + at;
+		const uint64_t size = has_size ? words[ETM_HEAD] : ETM_REGISTERS;
+		etm.is_ete = words[ETM_MAGIC] == MAGIC_ETE;
+		const uint64_t least = etm.is_ete ? ETE_REGISTERS : ETM_REGISTERS;
+		if (words[ETM_MAGIC] != MAGIC_ETM4 && !etm.is_ete)
+			return error_new_kind(ERROR_UNSUPPORTED, "it is neither of an ETM of version 4 nor of an ETE");
+		if (size > count - at - head || size < least)
+			return error_new_kind(ERROR_FORMAT, "its description is cut");
+		etm.cpu = (uint32_t)words[ETM_CPU];
+		memcpy(etm.registers, words + head, least * sizeof(etm.registers[0]));
+		vec_push(&state->etms, etm);
+		at += head + size;
+	}
+	return NULL;
+}
+
+static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
+{
+	const struct itrace_options *options = &itrace->options;
+	struct coresight_state *state = itrace->state = mem_zalloc(sizeof(*state));
+	struct error *error = read_etms(state, info);
+	if (error)
+		return error;
+	const uint32_t pmu = (uint32_t)(info->words[INFO_PMU_AND_CPUS] >> 32);
+	itrace->source = trace_source(itrace, pmu);
+	if (!itrace->source)
+		return error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu32 ")", pmu);
+	itrace->timeless = true;
+	if (options->branches || options->calls || options->returns)
+		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
+	if (options->calls)
+		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
+	if (options->returns)
+		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
+	state->period = options->period ? options->period : 1;
+	if (options->instructions)
+		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS, 0, state->period);
+	return NULL;
+}
+
+static void end(struct itrace *itrace)
+{
+	struct coresight_state *state = itrace->state;
+	if (!state)
+		return;
+	vec_deinit(&state->etms);
+	free(state);
+}
+
+/* ── Samples ── */
+
+static struct trace_sample sample_of(const struct trace_queue *queue, const struct channel *channel, uint64_t ip)
+{
+	return (struct trace_sample){
+		.ip = ip,
+		.period = 1,
+		.pid = trace_process_of(queue->itrace, channel->tid),
+		.tid = channel->tid,
+		.cpu = channel->cpu,
+	};
+}
+
+static uint64_t last_instruction(const ocsd_generic_trace_elem *range)
+{
+	return range->en_addr - range->last_instr_sz;
+}
+
+static uint32_t flags_of(const ocsd_generic_trace_elem *range)
+{
+	uint32_t flags = TRACED_BRANCH;
+	if (range->last_i_subtype == OCSD_S_INSTR_BR_LINK)
+		flags |= TRACED_CALL;
+	else if (range->last_i_subtype == OCSD_S_INSTR_V8_RET || range->last_i_subtype == OCSD_S_INSTR_V7_IMPLIED_RET)
+		flags |= TRACED_RETURN;
+	else if (range->last_i_subtype == OCSD_S_INSTR_V8_ERET)
+		flags |= TRACED_RETURN | TRACED_INTERRUPT;
+	else if (range->last_i_type == OCSD_INSTR_BR && range->last_instr_cond)
+		flags |= TRACED_CONDITIONAL;
+	return flags;
+}
+
+/* `to`: 0 = nothing is known of what comes next. */
+static void put_branch(struct trace_queue *queue, struct channel *channel, uint64_t to)
+{
+	const struct coresight_state *state = queue->itrace->state;
+	const uint64_t from = channel->has_last ? last_instruction(&channel->last) : 0;
+	uint32_t flags = channel->has_last ? flags_of(&channel->last) : TRACED_BRANCH | TRACED_BEGIN;
+	if (!to)
+		flags |= TRACED_END;
+	struct trace_sample sample = sample_of(queue, channel, from);
+	sample.addr = to;
+	trace_take_branch(queue, flags, from, to, channel->last.en_addr);
+	sample.flow = trace_flow(queue, flags);
+	if (state->branches && (!state->branch_filter || state->branch_filter & flags))
+		trace_put(queue->itrace, state->branches, &sample);
+}
+
+/* Where the instruction after one is: of T32 they have 2 or 4 bytes. */
+static uint64_t next_instruction(struct trace_queue *queue, const struct channel *channel, const ocsd_generic_trace_elem *range,
+				 uint64_t ip)
+{
+	uint16_t half;
+	struct dso *missing;
+	if (range->isa != ocsd_isa_thumb2)
+		return ip + A64_SIZE;
+	const bool is_read = trace_read_code(queue->itrace, channel->tid, ip, &half, sizeof(half), &missing) == sizeof(half);
+	return ip + (is_read && half >= T32_LONG ? 4 : 2);
+}
+
+static void put_instructions(struct trace_queue *queue, struct channel *channel, const ocsd_generic_trace_elem *range)
+{
+	const struct coresight_state *state = queue->itrace->state;
+	uint64_t ip = range->st_addr;
+	for (uint32_t i = 0; i < range->num_instr_range && ip < range->en_addr; i++) {
+		if (++channel->counted >= state->period) {
+			struct trace_sample sample = sample_of(queue, channel, ip);
+			sample.period = channel->counted;
+			channel->counted = 0;
+			trace_put(queue->itrace, state->instructions, &sample);
+		}
+		ip = next_instruction(queue, channel, range, ip);
+	}
+}
+
+/* ── Elements ── */
+
+static void take_range(struct trace_queue *queue, struct channel *channel, const ocsd_generic_trace_elem *range)
+{
+	const struct coresight_state *state = queue->itrace->state;
+	if (state->instructions)
+		put_instructions(queue, channel, range);
+	if (channel->paused || (channel->has_last && channel->taken))
+		put_branch(queue, channel, range->st_addr);
+	channel->last = *range;
+	channel->has_last = true;
+	channel->paused = false;
+	channel->taken = (range->last_i_type == OCSD_INSTR_BR || range->last_i_type == OCSD_INSTR_BR_INDIRECT) && range->last_instr_exec;
+}
+
+static void take_pause(struct trace_queue *queue, struct channel *channel)
+{
+	if (channel->has_last)
+		put_branch(queue, channel, 0);
+	channel->has_last = false;
+	channel->paused = true;
+}
+
+/* Whose instructions these are: the kernel writes the thread's number where the ETM sees it. */
+static void take_context(struct channel *channel, const ocsd_pe_context *context)
+{
+	if (context->ctxt_id_valid)
+		channel->tid = context->context_id;
+}
+
+static ocsd_datapath_resp_t take_element(const void *data, ocsd_trc_index_t index, uint8_t id, const ocsd_generic_trace_elem *element)
+{
+	struct trace_queue *queue = (struct trace_queue *)data;
+	struct coresight_queue *own = queue->decoder;
+	struct channel *channel = &own->channels[id % CHANNELS];
+	(void)index;
+	if (!channel->is_known)
+		return OCSD_RESP_CONT;
+	switch (element->elem_type) {
+	case OCSD_GEN_TRC_ELEM_INSTR_RANGE:
+		take_range(queue, channel, element);
+		break;
+	case OCSD_GEN_TRC_ELEM_NO_SYNC:
+	case OCSD_GEN_TRC_ELEM_TRACE_ON:
+	case OCSD_GEN_TRC_ELEM_EO_TRACE:
+		take_pause(queue, channel);
+		break;
+	case OCSD_GEN_TRC_ELEM_EXCEPTION:
+		channel->taken = true;
+		break;
+	case OCSD_GEN_TRC_ELEM_PE_CONTEXT:
+		take_context(channel, &element->context);
+		break;
+	case OCSD_GEN_TRC_ELEM_ADDR_NACC:
+		queue->itrace->counts.errors++;
+		queue->itrace->counts.no_code++;
+		break;
+	default:
+		break;
+	}
+	return OCSD_RESP_CONT;
+}
+
+static uint32_t read_code(const void *data, ocsd_vaddr_t address, ocsd_mem_space_acc_t space, uint8_t id, uint32_t size, uint8_t *buffer)
+{
+	struct trace_queue *queue = (struct trace_queue *)data;
+	struct coresight_queue *own = queue->decoder;
+	struct dso *missing;
+	(void)space;
+	return (uint32_t)trace_read_code(queue->itrace, own->channels[id % CHANNELS].tid, address, buffer, size, &missing);
+}
+
+/* ── A queue's trace ── */
+
+static void add_etm(struct trace_queue *queue, struct coresight_queue *own, const struct etm *etm)
+{
+	const uint64_t *registers = etm->registers;
+	const ocsd_ete_cfg ete = {
+		.reg_idr0 = (uint32_t)registers[ETM_ID0],
+		.reg_idr1 = (uint32_t)registers[ETM_ID1],
+		.reg_idr2 = (uint32_t)registers[ETM_ID2],
+		.reg_idr8 = (uint32_t)registers[ETM_ID8],
+		.reg_devarch = (uint32_t)registers[ETM_ARCHITECTURE],
+		.reg_configr = (uint32_t)registers[ETM_CONFIG],
+		.reg_traceidr = (uint32_t)registers[ETM_TRACE_ID],
+		.arch_ver = ARCH_AA64,
+		.core_prof = profile_CortexA,
+	};
+	const ocsd_etmv4_cfg etm4 = {
+		.reg_idr0 = (uint32_t)registers[ETM_ID0],
+		.reg_idr1 = (uint32_t)registers[ETM_ID1],
+		.reg_idr2 = (uint32_t)registers[ETM_ID2],
+		.reg_idr8 = (uint32_t)registers[ETM_ID8],
+		.reg_configr = (uint32_t)registers[ETM_CONFIG],
+		.reg_traceidr = (uint32_t)registers[ETM_TRACE_ID],
+		.arch_ver = ARCH_V8,
+		.core_prof = profile_CortexA,
+	};
+	unsigned char id = 0;
+	const char *name = etm->is_ete ? OCSD_BUILTIN_DCD_ETE : OCSD_BUILTIN_DCD_ETMV4I;
+	const void *config = etm->is_ete ? (const void *)&ete : &etm4;
+	if (csd.dt_create_decoder(own->tree, name, OCSD_CREATE_FLG_FULL_DECODER, config, &id) != OCSD_OK)
+		return;
+	struct channel *channel = &own->channels[id % CHANNELS];
+	*channel = (struct channel){.is_known = true, .cpu = etm->cpu, .tid = queue->tid};
+}
+
+/* Frames have the streams of several CPUs; a buffer of its own has one, without frames. */
+static void *open_queue(struct trace_queue *queue)
+{
+	const struct coresight_state *state = queue->itrace->state;
+	struct coresight_queue *own = mem_zalloc(sizeof(*own));
+	const bool is_raw = queue->itrace->aux_flags & AUX_FORMAT_RAW;
+	queue->decoder = own;
+	own->tree = csd.create_dcd_tree(is_raw ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED,
+					is_raw ? 0 : OCSD_DFRMTR_FRAME_MEM_ALIGN | OCSD_DFRMTR_RESET_ON_4X_FSYNC);
+	if (own->tree == C_API_INVALID_TREE_HANDLE)
+		return own;
+	for (size_t i = 0; i < state->etms.len; i++)
+		if (!is_raw || queue->cpu == (uint32_t)-1 || state->etms.data[i].cpu == queue->cpu)
+			add_etm(queue, own, &state->etms.data[i]);
+	csd.dt_set_gen_elem_outfn(own->tree, take_element, queue);
+	csd.dt_add_callback_trcid_mem_acc(own->tree, 0, UINT64_MAX, OCSD_MEM_SPACE_ANY, read_code, queue);
+	return own;
+}
+
+static void close_queue(void *decoder)
+{
+	struct coresight_queue *own = decoder;
+	if (own->tree != C_API_INVALID_TREE_HANDLE)
+		csd.destroy_dcd_tree(own->tree);
+	free(own);
+}
+
+static void reset(struct coresight_queue *own)
+{
+	uint32_t used;
+	csd.dt_process_data(own->tree, OCSD_OP_RESET, 0, 0, NULL, &used);
+}
+
+static void decode_block(struct trace_queue *queue, struct coresight_queue *own, const struct trace_piece *piece)
+{
+	const uint64_t left = piece->size - own->offset;
+	const uint32_t size = left < BLOCK_SIZE ? (uint32_t)left : BLOCK_SIZE;
+	uint32_t used = 0;
+	const ocsd_datapath_resp_t response =
+		csd.dt_process_data(own->tree, OCSD_OP_DATA, own->index, size, piece->data + own->offset, &used);
+	if (OCSD_DATA_RESP_IS_FATAL(response)) {
+		queue->itrace->counts.errors++;
+		own->errors++;
+		reset(own);
+		used = size;
+	} else if (OCSD_DATA_RESP_IS_WAIT(response)) {
+		uint32_t flushed;
+		csd.dt_process_data(own->tree, OCSD_OP_FLUSH, 0, 0, NULL, &flushed);
+	}
+	own->offset += used ? used : size;
+	own->index += used ? used : size;
+}
+
+static void step(struct trace_queue *queue)
+{
+	struct coresight_queue *own = queue->decoder;
+	if (own->tree == C_API_INVALID_TREE_HANDLE || own->piece >= queue->pieces.len || own->errors > ERRORS_MAX) {
+		queue->ended = true;
+		return;
+	}
+	/* The first time nothing is known of who runs. */
+	if (!own->started) {
+		own->started = true;
+		return;
+	}
+	const struct trace_piece *piece = &queue->pieces.data[own->piece];
+	if (!own->offset)
+		reset(own);
+	if (own->offset < piece->size)
+		decode_block(queue, own, piece);
+	if (own->offset < piece->size)
+		return;
+	uint32_t used;
+	csd.dt_process_data(own->tree, OCSD_OP_EOT, 0, 0, NULL, &used);
+	own->piece++;
+	own->offset = 0;
+}
+
+const struct trace_decoder trace_decoder_coresight = {
+	.type = TRACE_CORESIGHT,
+	.name = "CoreSight",
+	.load = coresight_library_load,
+	.begin = begin,
+	.end = end,
+	.open = open_queue,
+	.close = close_queue,
+	.step = step,
+};

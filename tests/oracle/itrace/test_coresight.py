@@ -1,0 +1,148 @@
+"""Traces of CoreSight, written for a small program of arm64, against the kernel's perf, which decodes them through libopencsd, too."""
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from traces import ETM_ON, ETM_SYNC, etm_address, etm_atoms, etm_frames, etm_recording
+
+PROGRAM = """
+	.globl _start
+_start:	mov x1, #3
+again:	bl work
+	subs x1, x1, #1
+	b.ne again
+	adr x2, leaf
+	blr x2
+	mov x8, #93
+wait:	svc #0
+	b wait
+	.type work, %function
+work:	tbz x1, #0, even
+	ret
+even:	nop
+	ret
+	.type leaf, %function
+leaf:	nop
+	ret
+"""
+
+
+class Walk:
+    """The program, and what happens while it runs."""
+
+    def __init__(self, folder):
+        self.path = folder / "walk"
+        (folder / "walk.s").write_text(PROGRAM)
+        subprocess.run(["aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-Wl,--build-id", "-o", self.path, folder / "walk.s"], check=True)
+        listed = subprocess.run(["aarch64-linux-gnu-nm", self.path], capture_output=True, text=True, check=True).stdout
+        self.at = {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines()}
+        self.records = f"""comm pid=7 tid=7 name=walk exec=1 id=3 cpu=0
+mmap2 pid=7 tid=7 addr={self.at["_start"] & ~0xfff} len=0x1000 pgoff=0 prot=5 id=3 cpu=0 name={self.path}
+itrace_start pid=7 tid=7 id=1 cpu=0
+exit pid=7 tid=7 ppid=1 ptid=1 id=3 cpu=0
+"""
+
+    def start(self, name="_start"):
+        return ETM_SYNC + ETM_ON + etm_address(self.at[name], 7)
+
+    def traces(self):
+        at, back = self.at, etm_address(self.at["again"] + 4)
+        called = self.start() + etm_atoms("ENE") + back + etm_atoms("EEEE") + back
+        rest = etm_atoms("EENE") + back + etm_atoms("NE") + etm_address(at["leaf"]) + etm_atoms("E") + etm_address(at["wait"] - 4)
+        return {
+            "whole": called + rest,
+            "paused": called + ETM_ON + etm_address(at["wait"]) + etm_atoms("E") + ETM_ON + etm_address(at["again"], 7) + etm_atoms("ENE") + back,
+            "synchronized": called + ETM_SYNC + etm_address(at["again"] + 4, 7) + rest,
+            "lost": called + etm_atoms("EENE") + etm_address(0x555555000) + etm_atoms("E") + etm_address(at["leaf"]) + etm_atoms("E") + back + etm_atoms("N"),
+        }
+
+    def write(self, path, pieces, **how):
+        path.write_bytes(etm_recording([(0, -1, 7, etm_frames(pieces))] if isinstance(pieces, bytes) else pieces, self.records, **how))
+        return path
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory):
+    return Walk(tmp_path_factory.mktemp("walk"))
+
+
+def shown(program, *words):
+    done = program(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words", ["--itrace=b", "--itrace=i1i", "--itrace=i3i", "--itrace=i1ib", "--itrace=b -F +flags"])
+@pytest.mark.parametrize("name", ["whole", "paused", "synchronized", "lost"])
+def test_flow(perf, oracle, walk, tmp_path, name, words):
+    path = walk.write(tmp_path / "perf.data", walk.traces()[name])
+    theirs = shown(oracle, "script", *words.split(), "-i", path)
+    assert theirs.count("\n") >= 5 and shown(perf, "script", *words.split(), "-i", path) == theirs
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_streams_of_several_processors(perf, oracle, walk, tmp_path, version):
+    """In the frames of one buffer, and what describes them in both forms. The kernel's perf doesn't tell that the second stream ends as well."""
+    whole, other = walk.traces()["whole"], walk.start("again") + etm_atoms("ENE") + etm_address(walk.at["again"] + 4)
+    path = walk.write(tmp_path / "perf.data", [(0, -1, 7, etm_frames(whole) + etm_frames(other, 0x12))], version=version)
+    ours, theirs = (shown(program, "script", "--itrace=b", "-i", path).splitlines() for program in (perf, oracle))
+    assert ours[:-1] == theirs and "[001]" in theirs[-1] and re.search(r"\[001\] .* => +0 ", ours[-1])
+
+
+def test_report(perf, oracle, walk, tmp_path):
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    words = ("report", "--stdio", "--itrace=i1i", "-F", "overhead,sample,period,sym", "-i", path)
+    theirs, ours = ([line.rstrip() for line in shown(program, *words).splitlines() if line.strip("# .") and "(Tip:" not in line] for program in (oracle, perf))
+    assert ours == theirs and any("instructions" in line for line in ours)
+
+
+def test_calls(perf, walk, tmp_path):
+    """The kernel's perf has no depths of such traces, and shows each branch, whatever letters there are."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    lines = shown(perf, "script", "--call-ret-trace", "-F", "-dso,-comm,-tid,-cpu", "-i", path).splitlines()
+    assert [(line[:23].strip(), (len(line[24:]) - len(line[24:].lstrip())) // 4, line[24:].strip()) for line in lines] == [
+        ("tr strt", 0, "_start"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "work"), ("return", 1, "even"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "leaf"),
+        ("tr end  return", 2, "leaf")]
+    assert shown(perf, "script", "--itrace=c", "-F", "flags", "-i", path).split() == ["call"] * 4 + ["tr", "end", "return"]
+
+
+def test_what_is_lost_is_told(perf, walk, tmp_path):
+    done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["lost"]))
+    assert "1 times the hardware trace couldn't be followed (1 times because the code is not at hand)" in done.stderr
+    done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["whole"], magic=0x3030303030303030))
+    assert not done.returncode and "(CoreSight) isn't decoded: it is neither of an ETM of version 4 nor of an ETE" in done.stderr
+
+
+def test_without_the_library(perf, walk, tmp_path):
+    """It is named, and what was recorded is shown."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    (tmp_path / "libopencsd_c_api.so.1").write_text("no library")
+    done = subprocess.run([perf.path, "script", "--show-task-events", "-i", path], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert "(CoreSight) isn't decoded: cannot load libopencsd_c_api" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
+
+
+@pytest.mark.sanitize
+def test_hostile(perf, walk, tmp_path):
+    """Any bytes, and descriptions that are cut, end soon and don't stop what was recorded from being shown."""
+    choose, path = random.Random(5), tmp_path / "perf.data"
+    whole = walk.traces()["whole"]
+    for _ in range(15):
+        trace = bytearray(etm_frames(whole * choose.randrange(1, 4)))
+        for _ in range(choose.randrange(1, 9)):
+            trace[choose.randrange(len(trace))] = choose.randrange(256)
+        walk.write(path, [(0, -1, 7, bytes(trace)), (1, 1, -1, choose.randbytes(16 * 9))])
+        assert "PERF_RECORD_EXIT" in perf("script", "--itrace=i1ib", "--show-task-events", "-i", path, timeout=60).stdout
+    good = etm_recording([(0, -1, 7, etm_frames(whole))], walk.records)
+    cpus = (7 << 32 | 2).to_bytes(8, "little")
+    assert cpus in good
+    for wrong, sentence in ((7 << 32 | 900, "its description is cut"), (9 << 32 | 2, r"there is no event of that PMU \(type 9\)")):
+        path.write_bytes(good.replace(cpus, wrong.to_bytes(8, "little")))
+        done = perf("script", "--show-task-events", "-i", path)
+        assert re.search(rf"\(CoreSight\) isn't decoded: {sentence}", done.stderr) and "PERF_RECORD_EXIT" in done.stdout

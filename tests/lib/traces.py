@@ -168,13 +168,16 @@ def etm_atoms(branches):
 
 def etm_frames(stream, trace_id=0x10):
     """A frame has 16 bytes: whose trace it is, 14 bytes of that, and the lowest bits of all that stand at even places."""
-    stream += b"\x70" * (-len(stream) % 14)
+    if len(stream) % 2 == 0:
+        stream += b"\x71"  # an event of no meaning; behind it, at an even place, stands that the rest of the frame is nobody's
     out = b""
     for at in range(0, len(stream), 14):
-        frame, low = [trace_id << 1 | 1], 0
-        for place, byte in enumerate(stream[at:at + 14], 1):
+        frame, low, piece = [trace_id << 1 | 1], 0, stream[at:at + 14]
+        for place, byte in enumerate(piece, 1):
             frame.append(byte if place % 2 else byte & 0xfe)
             low |= 0 if place % 2 else (byte & 1) << place // 2
+        if len(piece) < 14:
+            frame += [1, *bytes(13 - len(piece))]
         out += bytes([*frame, low])
     return out
 

@@ -1,4 +1,5 @@
-/* CoreSight through libopencsd: ranges of instructions that processors of Arm ran, by the trace of their ETMs (version 4, ETE) and the code.
+/* CoreSight through libopencsd: ranges of instructions that processors of Arm ran, by the trace of their ETMs (version 4, ETE) and the
+ * code.
  *
  *	trace ──► frames with the streams of all CPUs ──► libopencsd ──► elements: range, trace on, exception, context
  *	                                                     ▲
@@ -49,10 +50,10 @@ struct coresight_state {
 	VEC(struct etm) etms;
 };
 
-/* The stream of one ETM. */
+/* What came before: in the stream of an ETM, or of a thread, which has one after the other. */
 struct channel {
-	bool is_known, has_last; /* last: a range, else there was none before */
-	bool paused;		 /* nothing is known of what came before */
+	bool has_last; /* last: a range, else there was none before */
+	bool paused;   /* nothing is known of what came before */
 	uint32_t cpu, tid;
 	ocsd_generic_trace_elem last;
 	bool taken; /* it ended with a branch that was taken, or was interrupted */
@@ -63,8 +64,10 @@ struct coresight_queue {
 	dcd_tree_handle_t tree;
 	size_t piece;
 	uint64_t offset;
-	uint64_t index; /* of the whole trace */
-	struct channel channels[CHANNELS];
+	uint64_t index;			   /* of the whole trace */
+	struct channel channels[CHANNELS]; /* by the stream's number; the first one is a thread's */
+	bool is_known[CHANNELS];
+	uint32_t cpus[CHANNELS];
 	uint64_t errors;
 	bool started;
 };
@@ -238,14 +241,21 @@ static void take_context(struct channel *channel, const ocsd_pe_context *context
 		channel->tid = context->context_id;
 }
 
+static struct channel *channel_of(struct trace_queue *queue, uint8_t id)
+{
+	struct coresight_queue *own = queue->decoder;
+	return &own->channels[queue->cpu == (uint32_t)-1 ? 0 : id % CHANNELS];
+}
+
 static ocsd_datapath_resp_t take_element(const void *data, ocsd_trc_index_t index, uint8_t id, const ocsd_generic_trace_elem *element)
 {
 	struct trace_queue *queue = (struct trace_queue *)data;
 	struct coresight_queue *own = queue->decoder;
-	struct channel *channel = &own->channels[id % CHANNELS];
+	struct channel *channel = channel_of(queue, id);
 	(void)index;
-	if (!channel->is_known)
+	if (!own->is_known[id % CHANNELS])
 		return OCSD_RESP_CONT;
+	channel->cpu = own->cpus[id % CHANNELS];
 	switch (element->elem_type) {
 	case OCSD_GEN_TRC_ELEM_INSTR_RANGE:
 		take_range(queue, channel, element);
@@ -274,10 +284,9 @@ static ocsd_datapath_resp_t take_element(const void *data, ocsd_trc_index_t inde
 static uint32_t read_code(const void *data, ocsd_vaddr_t address, ocsd_mem_space_acc_t space, uint8_t id, uint32_t size, uint8_t *buffer)
 {
 	struct trace_queue *queue = (struct trace_queue *)data;
-	struct coresight_queue *own = queue->decoder;
 	struct dso *missing;
 	(void)space;
-	return (uint32_t)trace_read_code(queue->itrace, own->channels[id % CHANNELS].tid, address, buffer, size, &missing);
+	return (uint32_t)trace_read_code(queue->itrace, channel_of(queue, id)->tid, address, buffer, size, &missing);
 }
 
 /* ── A queue's trace ── */
@@ -311,8 +320,9 @@ static void add_etm(struct trace_queue *queue, struct coresight_queue *own, cons
 	const void *config = etm->is_ete ? (const void *)&ete : &etm4;
 	if (csd.dt_create_decoder(own->tree, name, OCSD_CREATE_FLG_FULL_DECODER, config, &id) != OCSD_OK)
 		return;
-	struct channel *channel = &own->channels[id % CHANNELS];
-	*channel = (struct channel){.is_known = true, .cpu = etm->cpu, .tid = queue->tid};
+	own->is_known[id % CHANNELS] = true;
+	own->cpus[id % CHANNELS] = etm->cpu;
+	channel_of(queue, id)->tid = queue->tid;
 }
 
 /* Frames have the streams of several CPUs; a buffer of its own has one, without frames. */
@@ -387,8 +397,6 @@ static void step(struct trace_queue *queue)
 		decode_block(queue, own, piece);
 	if (own->offset < piece->size)
 		return;
-	uint32_t used;
-	csd.dt_process_data(own->tree, OCSD_OP_EOT, 0, 0, NULL, &used);
 	own->piece++;
 	own->offset = 0;
 }

@@ -89,11 +89,11 @@ def test_flow(perf, oracle, walk, tmp_path, name, words):
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_streams_of_several_processors(perf, oracle, walk, tmp_path, version):
-    """In the frames of one buffer, and what describes them in both forms. The kernel's perf doesn't tell that the second stream ends as well."""
+    """In the frames of one buffer, and what describes them in both forms."""
     whole, other = walk.traces()["whole"], walk.start("again") + etm_atoms("ENE") + etm_address(walk.at["again"] + 4)
     path = walk.write(tmp_path / "perf.data", [(0, -1, 7, etm_frames(whole) + etm_frames(other, 0x12))], version=version)
-    ours, theirs = (shown(program, "script", "--itrace=b", "-i", path).splitlines() for program in (perf, oracle))
-    assert ours[:-1] == theirs and "[001]" in theirs[-1] and re.search(r"\[001\] .* => +0 ", ours[-1])
+    theirs = shown(oracle, "script", "--itrace=b", "-i", path)
+    assert "[001]" in theirs and shown(perf, "script", "--itrace=b", "-i", path) == theirs
 
 
 def test_report(perf, oracle, walk, tmp_path):
@@ -108,9 +108,8 @@ def test_calls(perf, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     lines = shown(perf, "script", "--call-ret-trace", "-F", "-dso,-comm,-tid,-cpu", "-i", path).splitlines()
     assert [(line[:23].strip(), (len(line[24:]) - len(line[24:].lstrip())) // 4, line[24:].strip()) for line in lines] == [
-        ("tr strt", 0, "_start"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "work"), ("return", 1, "even"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "leaf"),
-        ("tr end  return", 2, "leaf")]
-    assert shown(perf, "script", "--itrace=c", "-F", "flags", "-i", path).split() == ["call"] * 4 + ["tr", "end", "return"]
+        ("tr strt", 0, "_start"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "work"), ("return", 1, "even"), ("call", 1, "work"), ("return", 1, "work"), ("call", 1, "leaf")]
+    assert shown(perf, "script", "--itrace=c", "-F", "flags", "-i", path).split() == ["call"] * 4
 
 
 def test_what_is_lost_is_told(perf, walk, tmp_path):
@@ -128,9 +127,9 @@ def test_without_the_library(perf, walk, tmp_path):
     assert "(CoreSight) isn't decoded: cannot load libopencsd_c_api" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
 
 
-@pytest.mark.sanitize
 def test_hostile(perf, walk, tmp_path):
-    """Any bytes, and descriptions that are cut, end soon and don't stop what was recorded from being shown."""
+    """Any bytes, and descriptions that are cut, end soon and don't stop what was recorded from being shown. (The AddressSanitizer can't bear libopencsd's exceptions
+    in a program of C, which loads it.)"""
     choose, path = random.Random(5), tmp_path / "perf.data"
     whole = walk.traces()["whole"]
     for _ in range(15):

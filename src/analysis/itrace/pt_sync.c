@@ -48,6 +48,7 @@ void pt_begin_trace(struct trace_queue *queue, const uint8_t *trace, uint64_t si
 	own->synced = own->has_last = own->has_event = own->told_damage = false;
 	own->position = own->position_before = own->used = 0;
 	own->call_count = own->prelude = 0;
+	own->prelude_stops = false;
 	own->error = PT_NO_ERROR;
 	own->kept_ip = own->next_end = 0;
 	own->mode = MODE_64;
@@ -133,6 +134,7 @@ void pt_lose_track(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 	own->has_last = own->has_event = own->synced = false;
 	own->told_damage = error == PT_BAD_PACKET;
 	own->prelude = 0;
+	own->prelude_stops = false;
 	own->error = error;
 	own->error_passed = moved;
 	own->kept_ip = ip;

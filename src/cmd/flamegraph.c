@@ -158,22 +158,6 @@ static bool writes_folded(const struct flamegraph_options *options)
 	return options->folded || drawing_is_folded(output);
 }
 
-/* Whether all samples of the event have the same period. */
-static bool has_one_period(const struct fold *fold, unsigned int event)
-{
-	uint64_t period = 0;
-	for (size_t i = 0; i < fold->entry_count; i++) {
-		const struct fold_entry *entry = &fold->entries[i];
-		if (entry->event != event)
-			continue;
-		if (!period)
-			period = entry->period / entry->count;
-		if (entry->period != entry->count * period)
-			return false;
-	}
-	return true;
-}
-
 /* "-" is standard output. */
 static const char *output_path(const struct flamegraph_options *options)
 {
@@ -202,6 +186,7 @@ static struct error *fold_waits(struct flamegraph *flamegraph, struct fold_optio
 						   "--time START,STOP -C LIST | perf flamegraph -i - --palette blue'");
 	fold->accept = accept_wait;
 	fold->records = FOLD_RECORDS_DROPPED;
+	fold->loose = false;
 	flamegraph->fold = fold_create(flamegraph->opening.session, flamegraph->opening.resolver, fold);
 	struct error *error = off_cpu_fold(&waits, flamegraph->fold, &sums);
 	if (error)
@@ -232,6 +217,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.accept = accept_sample,
 		.context = flamegraph,
 	};
+	fold.loose = !writes_folded(options);
 	flamegraph->waits = options->off_cpu && !find_event(flamegraph->opening.session, off_cpu_event);
 	error = flamegraph->waits ? fold_waits(flamegraph, &fold) : fold_samples(flamegraph, &fold);
 	if (error)
@@ -242,7 +228,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.by_thread = options->by_thread,
 		.reverse = options->reverse,
 		.count = options->samples ||
-			 (!options->off_cpu && !writes_folded(options) && has_one_period(flamegraph->fold, flamegraph->event->index)),
+			 (!options->off_cpu && !writes_folded(options) && fold_has_one_period(flamegraph->fold, flamegraph->event->index)),
 	};
 	if (!writes_folded(options)) {
 		tree.most = FLAME_MOST;

@@ -8,15 +8,9 @@
 void hidden_kernel_warn(const struct fold *fold)
 {
 	const struct machine *machine = fold->session->machine;
-	uint64_t all = 0, hidden = 0;
 	if (machine->kernel && machine->kernel_reloc_address)
 		return;
-	for (size_t i = 0; i < fold->entry_count; i++) {
-		const struct fold_frame *frame = &fold->frames[fold->entries[i].leaf];
-		all += fold->entries[i].count;
-		if (fold->entries[i].cpumode == CPUMODE_KERNEL && !frame->symbol)
-			hidden += fold->entries[i].count;
-	}
+	uint64_t all, hidden = fold_count_hidden(fold, &all);
 	if (hidden)
 		log_warning("%.0f%% of the samples are in the kernel and have no function names, because kernel addresses were hidden "
 			    "during recording. Record as root, or first run:  " FIX_KERNEL_ADDRESSES,

@@ -349,6 +349,11 @@ static void make_stretch(struct fold_feed *feed, struct pending_part *pending, u
 	*ret = (struct fold_stretch){.present = true, .count = count, .callers = FOLD_NONE, .callers_hash = fold_pieces_hash_begin(kernel)};
 	if (!pending->part.count || (pending->sought && fold_recent_find(&feed->parts, &pending->key, ret)))
 		return;
+	if (feed->loose && fold_loose_callers(feed, &pending->part, feed->ips.data + pending->ips, ret)) {
+		if (pending->sought)
+			fold_recent_add(&feed->parts, &pending->key, ret, ret->callers);
+		return;
+	}
 	size_t before = feed->frames.len;
 	fold_places_part(&feed->places, &pending->part, feed->ips.data + pending->ips, &feed->frames);
 	ret->caller_count = (uint32_t)(feed->frames.len - before);
@@ -407,7 +412,10 @@ void fold_feed_flush(struct fold_feed *feed)
 		feed->items[i].inner.frames = feed->frames.data + of_item[i]->inner.frames;
 		feed->items[i].outer.frames = feed->frames.data + of_item[i]->outer.frames;
 	}
-	fold_set_add(feed->set, feed->items, items);
+	if (feed->loose)
+		fold_loose_add(feed, feed->items, items);
+	else
+		fold_set_add(feed->set, feed->items, items);
 	for (size_t i = 0; i < items && feed->places.by_memory_count == by_memory; i++) {
 		const struct fold_item *item = &feed->items[i];
 		remember_part(feed, &of_item[i]->inner, &item->inner, item->entry.entry.inner);
@@ -534,6 +542,14 @@ static void fill_entry(const struct fold_feed *feed, const struct fold_sample *i
 	};
 }
 
+/* Of stacks for pictures only addresses in the kernel, which are counted, and those that may have no chain. */
+static bool needs_leaf(const struct fold_context *context, const struct fold_sample *in)
+{
+	const struct fold_options *options = context->options;
+	return !options->loose || !options->chains || options->hide_unresolved || in->sample->cpumode == CPUMODE_KERNEL ||
+	       !in->sample->chain_count || stack_exceeds_chain(context->machine, &in->event->attr);
+}
+
 void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 {
 	const struct fold_context *context = feed->context;
@@ -555,7 +571,8 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 	fill_entry(feed, in, actor->actor, &adding.pending->entry);
 	if (options->extra)
 		adding.pending->entry.extra = find_extra(context, feed, in);
-	adding.pending->has_leaf = true;
-	push_lookup(&adding, in->sample->cpumode, in->sample->ip, false);
+	adding.pending->has_leaf = needs_leaf(context, in);
+	if (adding.pending->has_leaf)
+		push_lookup(&adding, in->sample->cpumode, in->sample->ip, false);
 	add_stack(&adding);
 }

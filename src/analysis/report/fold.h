@@ -58,6 +58,8 @@ enum fold_records {
 struct fold_options {
 	bool chains;		    /* stacks matter; false: only the sampled address */
 	bool shared_frames;	    /* of many samples (FOLD_MANY_SAMPLES): what stacks have in common is kept once, which takes time */
+	bool loose;		    /* for pictures, by fold_calltree(): there are no entries. Only for fold_of_session(), by_file, and with
+				     * an `accept` for a single event; where that can't be, as of very large files, there are entries */
 	bool branches;		    /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool branch_history;	    /* stacks begin with the branches before the sample, the last one first: to, from, to, from, … */
 	bool threads;		    /* threads of one name are told apart; else an entry's actor is whose sample was the first */
@@ -195,6 +197,11 @@ static inline void fold_move_entry(struct fold *fold, size_t to, size_t from)
 	if (fold->details)
 		fold->details[to] = fold->details[from];
 }
+
+/* Whether all samples of the event have the same period. */
+bool fold_has_one_period(const struct fold *fold, unsigned int event);
+/* How many samples are at kernel addresses without a symbol, and, as *ret_all, how many there are. */
+uint64_t fold_count_hidden(const struct fold *fold, uint64_t *ret_all);
 
 /* An order of frames that follows from the recording and its files alone: by file, address in it, name; like strcmp(). 0 for frames that
  * nothing tells apart that can be shown. */

@@ -33,6 +33,10 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 	fold_recent_init(&feed->parts);
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
+	if (context->options->loose) {
+		feed->loose = fold_loose_create(feed->fold->session->reader->has_times);
+		vec_push(&tables->loose, feed->loose);
+	}
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
 	if (context->options->extra)
 		feed->recent_extras = mem_zalloc_array(FOLD_RECENT_EXTRAS, sizeof(*feed->recent_extras));
@@ -230,7 +234,10 @@ static void finish(struct fold *fold, bool with_details)
 	if (!private->tables)
 		return;
 	assert(!private->feeds.len);
-	fold_pack(private->tables, fold, with_details);
+	if (private->options.loose)
+		fold_loose_pack(private->tables, fold);
+	else
+		fold_pack(private->tables, fold, with_details);
 	fold_tables_destroy(private->tables);
 	private->tables = NULL;
 	private->merged = NULL;
@@ -245,7 +252,9 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 {
 	struct fold *fold = fold_create(session, resolver, options);
 	const struct reader *reader = session->reader;
-	if (!options->extra_words && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE)
+	bool small = !options->extra_words && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE;
+	fold->private->options.loose &= small && options->chains && !options->branches && options->by_file && !options->by_line;
+	if (small)
 		fold->private->tables->records = reader->records;
 	struct error *error = fold_add_session(fold);
 	if (error) {
@@ -269,6 +278,10 @@ void fold_destroy(struct fold *fold)
 	intern_deinit(&private->names);
 	arena_deinit(&private->records);
 	free(private->frame_names);
+	for (size_t i = 0; i < private->loose.len; i++)
+		fold_loose_destroy(private->loose.data[i]);
+	vec_deinit(&private->loose);
+	free(private->packed_frames);
 	free(private);
 	stack_ends_deinit(fold->ends);
 	free(fold->ends);

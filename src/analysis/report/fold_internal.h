@@ -7,6 +7,7 @@
  *	fold_recent.c   parts of chains that came before          each feed's
  *	fold_pieces.c   frames → pieces                           each feed's
  *	fold_set.c      pieces → entries                          each feed's
+ *	fold_loose.c    the same, for pictures: nothing is told apart for certain
  *	fold_tables.c   distinct frames, actors, extra values     all feeds'
  *	fold_pack.c     the feeds' sets → one, as arrays
  *	tree            call trees of the result
@@ -56,6 +57,10 @@ struct fold_private {
 	struct fold_tables *tables;    /* of what was added since the last swap; NULL = finished */
 	struct fold_set *merged;       /* of those, what came from other folds; or NULL */
 	uint64_t samples_before;       /* of the session, at the last swap */
+	/* With options.loose, after fold_finish(). */
+	VEC(struct fold_loose *) loose;
+	uint32_t *packed_frames; /* by the number of a frame in loose stacks */
+	size_t frame_numbers;
 };
 
 /* Are places without a symbol told apart by their addresses in memory? They are shown with those in stacks and as ends of branches. */
@@ -86,7 +91,8 @@ struct fold_tables {
 	VEC(uint64_t) extras;
 	uint32_t extra_count;
 	struct id_table actor_ids, extra_ids;
-	VEC(struct fold_set *) sets; /* of the feeds */
+	VEC(struct fold_set *) sets;	/* of the feeds */
+	VEC(struct fold_loose *) loose; /* the same, with options.loose; fold_loose_pack() hands them over */
 	const struct fold_options *options;
 	const uint8_t *records; /* entries are kept small, struct entry_shard; or NULL */
 };
@@ -344,6 +350,83 @@ void fold_pieces_reserve(struct fold_set *into, const struct fold_set *from);
 void fold_pieces_copy(struct fold_set *into, struct fold_set *from, unsigned int shard);
 void fold_pieces_join(struct fold_set *into, const struct fold_set *from, unsigned int shard);
 
+/* ---- stacks for pictures ---- */
+
+/* Callers that many stacks have in common, or what else is more than a frame; innermost first. The outermost ones may be those of another
+ * piece. */
+struct loose_piece {
+	const uint32_t *own, *outer;
+	uint32_t own_count, outer_count;
+};
+
+/* A part of a stack is a piece's number or, when it is one frame, that frame's with this bit. Frames' numbers are below. */
+#define LOOSE_FRAME ((uint32_t)1 << 31)
+
+/* Innermost first: in the kernel; in the program, where it was; its callers there. */
+enum { LOOSE_KERNEL, LOOSE_USER, LOOSE_CALLERS, LOOSE_PARTS };
+
+/* Samples of one stack. There may be more of them elsewhere. */
+struct loose_stack {
+	uint32_t parts[LOOSE_PARTS]; /* or FOLD_NONE */
+	uint32_t actor;
+	uint32_t count;
+	uint32_t place; /* of the first sample's record, in units of eight bytes; FOLD_NONE = it lay there askew. Of an entry its number */
+	uint64_t period;
+};
+
+/* Stacks are in blocks that stay where they are, each as large as a large page. */
+enum { LOOSE_BLOCK = (2 << 20) / sizeof(struct loose_stack) };
+
+/* A stack that came a short time ago. */
+struct loose_recent {
+	uint32_t stack; /* its number + 1, 0 = none */
+	uint64_t time;	/* of its first sample */
+};
+
+/* The last long part of an address space. */
+struct loose_last {
+	VEC(uint64_t) ips;
+	uint64_t epoch; /* of the space, + 1; 0 = none */
+	uint32_t piece;
+};
+
+enum { LOOSE_LASTS = 64 };
+
+/* Those of a feed. */
+struct fold_loose {
+	VEC(struct loose_stack *) blocks;
+	uint32_t stack_count;
+	VEC(struct loose_piece) pieces;
+	VEC(uint32_t *) rooms; /* for frames of pieces */
+	uint32_t *room;	       /* of the last one, what is left */
+	uint32_t room_left;
+	struct loose_recent *recent; /* by hash */
+	struct loose_last lasts[LOOSE_LASTS];
+	VEC(uint64_t) words;
+	VEC(uint64_t) in_kernel; /* by frame: samples of the kernel there */
+	uint64_t samples;
+	uint64_t period; /* of the first sample */
+	bool periods_differ;
+	bool has_times; /* else records are in the order of their places */
+};
+
+struct fold_loose *fold_loose_create(bool has_times);
+void fold_loose_destroy(struct fold_loose *loose);
+/* Finds the callers in a part that isn't among those that came before: as what it has in common with the last one of its address space and
+ * others. False when it has too little. */
+bool fold_loose_callers(struct fold_feed *feed, const struct fold_part *part, const uint64_t *ips, struct fold_stretch *ret);
+/* Also sets the entries' inner and outer: the parts that stand for the callers of those stretches. */
+void fold_loose_add(struct fold_feed *feed, struct fold_item *items, size_t count);
+/* When a stack's first sample was; 0 where places tell all. */
+uint64_t fold_loose_time(const struct fold *fold, const struct loose_stack *stack);
+/* All feeds' stacks become the fold's. */
+void fold_loose_pack(struct fold_tables *tables, struct fold *fold);
+
+static inline struct loose_stack *fold_loose_stack(struct loose_stack *const *blocks, uint32_t number)
+{
+	return &blocks[number / LOOSE_BLOCK][number % LOOSE_BLOCK];
+}
+
 /* ---- parts of chains that came before ---- */
 
 struct recent_part {
@@ -432,6 +515,7 @@ struct fold_feed {
 	struct fold_recent parts;
 	struct fold_set *set;
 	struct fold_counts *counts; /* NULL: samples go through the batch */
+	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;
 	struct maps_state kernel;
 	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAYS = 4, PARTS_LEAST = 1 << 12, PARTS_MOST = 1 << 18, WINDOW = 1 << 12, PAYS_SHARE = 8, REST = 15 * WINDOW };
+enum { WAYS = 4, PARTS_LEAST = 1 << 12, PARTS_MOST = 1 << 20, WINDOW = 1 << 12, PAYS_SHARE = 8, REST = 15 * WINDOW };
 
 /* How many frames the part is: the rest of recent_part.check is of the hash. */
 enum { COUNT_BITS = 8, COUNT_MOST = (1 << COUNT_BITS) - 1 };

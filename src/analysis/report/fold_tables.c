@@ -28,7 +28,10 @@ void fold_tables_destroy(struct fold_tables *tables)
 		fold_set_deinit(tables->sets.data[i]);
 		free(tables->sets.data[i]);
 	}
+	for (size_t i = 0; i < tables->loose.len; i++)
+		fold_loose_destroy(tables->loose.data[i]);
 	vec_deinit(&tables->sets);
+	vec_deinit(&tables->loose);
 	vec_deinit(&tables->actors);
 	vec_deinit(&tables->extras);
 	id_table_deinit(&tables->actor_ids);

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { SAMPLES = 6000, PROCESSES = 7, THREADS = 3, BASE = 0x400000, MOVED = SAMPLES / 2, FIRST_TIME = 1000 };
+enum { SAMPLES = 6000, PROCESSES = 7, THREADS = 3, BASE = 0x400000, MOVED = SAMPLES / 2, FIRST_TIME = 1000, DEEPEST = 60 };
 
 struct fixture {
 	char folder[32];
@@ -28,6 +28,7 @@ struct fixture {
 	struct event_list events;
 	struct features features;
 	struct writer *writer;
+	VEC(uint64_t) recursion[PROCESSES]; /* the outermost address first */
 };
 
 static uint32_t draw(uint64_t *seed, uint32_t below)
@@ -93,13 +94,28 @@ static uint64_t draw_address(uint64_t *seed)
 	return BASE + draw(seed, 1 << 19) / 64 * 64;
 }
 
+/* A stack that returns some way and descends again. */
+static uint64_t recurse(struct fixture *fixture, uint32_t process, uint64_t *seed, uint64_t *chain)
+{
+	uint32_t depth = DEEPEST - draw(seed, DEEPEST / 2);
+	typeof(fixture->recursion[0]) *path = &fixture->recursion[process];
+	uint32_t left = draw(seed, DEEPEST);
+	path->len = left < path->len ? left : path->len;
+	path->len = depth < path->len ? depth : path->len;
+	while (path->len < depth)
+		vec_push(path, draw_address(seed));
+	for (uint32_t i = 0; i < depth; i++)
+		chain[i] = path->data[depth - 1 - i];
+	return depth;
+}
+
 static void append_sample(struct fixture *fixture, uint64_t *seed, uint64_t time)
 {
 	struct {
 		struct record_header header;
 		uint64_t id, ip;
 		uint32_t pid, tid;
-		uint64_t time, period, chain_count, chain[16];
+		uint64_t time, period, chain_count, chain[DEEPEST + 16];
 	} record = {.header.type = RECORD_SAMPLE, .id = 10 + draw(seed, 5) / 4, .time = time, .period = 1 + draw(seed, 1000)};
 	bool kernel = draw(seed, 4) == 0;
 	record.pid = 100 + 10 * draw(seed, PROCESSES);
@@ -114,6 +130,8 @@ static void append_sample(struct fixture *fixture, uint64_t *seed, uint64_t time
 	record.chain[n++] = PERF_CONTEXT_USER;
 	for (uint32_t i = 1 + draw(seed, 4); i > 0; i--)
 		record.chain[n++] = draw_address(seed);
+	if (draw(seed, 8) == 0)
+		n += recurse(fixture, (record.pid - 100) / 10, seed, record.chain + n);
 	record.ip = record.chain[kernel || draw(seed, 2)];
 	if (record.ip >= PERF_CONTEXT_MAX)
 		record.ip = record.chain[1];
@@ -170,6 +188,8 @@ static int tear_down(void **state)
 	int status = unlink(fixture->path) | rmdir(fixture->folder);
 	event_list_deinit(&fixture->events);
 	features_deinit(&fixture->features);
+	for (size_t i = 0; i < PROCESSES; i++)
+		vec_deinit(&fixture->recursion[i]);
 	free(fixture);
 	return status;
 }
@@ -511,7 +531,7 @@ static char *stream(const struct fixture *fixture, enum fold_records records, si
 	size_t added = 0;
 	while (session_next(reading.session, &record, &error) > 0) {
 		struct sample sample;
-		uint64_t copy[64];
+		uint64_t copy[DEEPEST + 32];
 		if (record.header->type != RECORD_SAMPLE)
 			continue;
 		assert_true(session_decode(reading.session, &record, &sample));
@@ -680,6 +700,72 @@ static void of_two_recordings(void **state)
 	}
 }
 
+/* ---- stacks for pictures ---- */
+
+static bool accept_first(void *context, const struct fold_sample *sample)
+{
+	(void)context;
+	return sample->event->index == 0;
+}
+
+static void print_node(const struct calltree_node *node, int depth, struct strbuf *out)
+{
+	strbuf_printf(out, "%*s%s %s %u %lu %lu %lu %lu\n", depth, "", node->label ? node->label : "", node->module ? node->module : "",
+		      node->kind, node->total, node->total_count, node->self, node->self_count);
+	for (const struct calltree_node *child = node->children; child; child = child->sibling)
+		print_node(child, depth + 1, out);
+}
+
+/* Files are in no order. */
+static uint64_t sum_modules(const struct calltree *tree)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < tree->module_count; i++)
+		sum += tree->modules[i].self * (1 + strlen(tree->modules[i].name));
+	return sum;
+}
+
+static char *print_tree(const struct fixture *fixture, bool loose, unsigned int jobs, const struct fold_calltree_options *options)
+{
+	struct reading reading;
+	struct strbuf out = {0};
+	struct fold *fold;
+	open_reading(&reading, fixture, false);
+	reading.session->jobs = reading.options.jobs = jobs;
+	reading.options.by_file = true;
+	reading.options.loose = loose;
+	reading.options.threads = options->by_thread;
+	reading.options.accept = accept_first;
+	no_error(fold_of_session(reading.session, reading.resolver, &reading.options, &fold));
+	assert_int_equal(fold->entry_count == 0, loose);
+	struct calltree *tree = fold_calltree(fold, options);
+	uint64_t all, hidden = fold_count_hidden(fold, &all);
+	assert_true(all > SAMPLES / 2 && hidden > SAMPLES / 16);
+	strbuf_printf(&out, "%lu of %lu, %d; least %lu of %lu, %lu\n", hidden, all, fold_has_one_period(fold, 0), tree->least, tree->nodes,
+		      sum_modules(tree));
+	print_node(&tree->root, 0, &out);
+	calltree_destroy(tree);
+	fold_destroy(fold);
+	close_reading(&reading);
+	return out.data;
+}
+
+/* The same tree as of entries, of all nodes and of the heaviest, whatever the number of threads. */
+static void pictures_need_no_entries(void **state)
+{
+	for (unsigned int jobs = 1; jobs <= 3; jobs++) {
+		for (int way = 0; way < 8; way++) {
+			const struct fold_calltree_options options = {.most = way & 1 ? 1 << 20 : 300,
+								      .deepest = 1000,
+								      .reverse = way & 2,
+								      .count = way & 1,
+								      .by_comm = jobs > 1,
+								      .by_thread = way & 4};
+			check_equal(print_tree(*state, true, jobs, &options), print_tree(*state, false, jobs, &options));
+		}
+	}
+}
+
 int analysis_fold_feed_tests(void);
 int analysis_fold_feed_tests(void)
 {
@@ -694,6 +780,7 @@ int analysis_fold_feed_tests(void)
 		cmocka_unit_test(records_are_copied),
 		cmocka_unit_test(from_a_live_source),
 		cmocka_unit_test(of_two_recordings),
+		cmocka_unit_test(pictures_need_no_entries),
 	};
 	return cmocka_run_group_tests_name("analysis/fold_feed", tests, set_up, tear_down);
 }

@@ -223,18 +223,24 @@ static void sort_entries(struct tree_growing *growing)
 
 /* ---- nodes ---- */
 
-void fold_tree_describe(const struct tree_growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
+void fold_tree_describe(const struct tree_growing *growing, uint32_t frame, struct calltree_node *node)
 {
-	const struct fold_entry *entry = &growing->fold->entries[first];
-	const struct stack_frames frames = fold_tree_frames(growing, entry);
 	node->kind = FRAME_OTHER;
-	node->label = growing->labels[fold_tree_element(growing, entry, &frames, depth - 1) - 1].text;
-	if (growing->root_ranks && depth == 1)
+	if (frame == FOLD_NONE)
 		return;
-	uint32_t frame = fold_tree_frame(growing, &frames, depth - 1 - !!growing->root_ranks);
 	const struct map *map = growing->fold->frames[frame].map;
 	node->kind = (uint8_t)fold_frame_kind(growing->fold, frame);
 	node->module = map ? map->dso->short_name : NULL;
+}
+
+/* What the entry `first`, the first one of a node at this depth, says of it. */
+static void describe_by_entry(const struct tree_growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
+{
+	const struct fold_entry *entry = &growing->fold->entries[first];
+	const struct stack_frames frames = fold_tree_frames(growing, entry);
+	bool thread = growing->root_ranks && depth == 1;
+	node->label = growing->labels[fold_tree_element(growing, entry, &frames, depth - 1) - 1].text;
+	fold_tree_describe(growing, thread ? FOLD_NONE : fold_tree_frame(growing, &frames, depth - 1 - !!growing->root_ranks), node);
 }
 
 static void set_weights(const struct open_run *open, struct calltree_node *node)
@@ -270,7 +276,7 @@ static void close_below(struct tree_growing *growing, struct open_run *parent, c
 	struct open_run below = *run;
 	for (uint32_t at = run->end; at > depth; at--) {
 		struct calltree_node *node = arena_zalloc(&growing->tree->arena, sizeof(*node));
-		fold_tree_describe(growing, run->first, at, node);
+		describe_by_entry(growing, run->first, at, node);
 		set_weights(&below, node);
 		growing->tree->nodes++;
 		below.children = below.last = NULL;
@@ -386,25 +392,21 @@ void fold_calltree_places_deinit(struct fold_calltree_places *places)
 	free(places->by_entry);
 }
 
-/* What ends in each file, as the legend of a picture needs it. */
-static void sum_modules(const struct tree_growing *growing, struct calltree *tree)
+void fold_tree_sum_modules(const struct tree_growing *growing, const uint64_t *own, struct calltree *tree)
 {
 	struct map64 places = {0};
 	VEC(struct calltree_module) modules = {0};
-	for (size_t i = 0; i < growing->count; i++) {
-		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
-		const struct stack_frames frames = fold_tree_frames(growing, entry);
-		const struct map *map =
-			frames.count ? growing->fold->frames[fold_tree_frame(growing, &frames, frames.count - 1)].map : NULL;
+	for (size_t i = 0; i < growing->fold->frame_count; i++) {
+		const struct map *map = growing->fold->frames[i].map;
 		bool new;
-		if (!map)
+		if (!map || !own[i])
 			continue;
 		uint64_t *place = map64_insert(&places, (uintptr_t)map->dso->short_name, &new);
 		if (new) {
 			*place = modules.len;
 			vec_push(&modules, (struct calltree_module){.name = map->dso->short_name});
 		}
-		modules.data[*place].self += growing->options->count ? entry->count : entry->period;
+		modules.data[*place].self += own[i];
 	}
 	tree->module_count = modules.len;
 	tree->modules = arena_alloc(&tree->arena, (modules.len + 1) * sizeof(*tree->modules));
@@ -412,6 +414,19 @@ static void sum_modules(const struct tree_growing *growing, struct calltree *tre
 		tree->modules[i] = modules.data[i];
 	vec_deinit(&modules);
 	map64_deinit(&places);
+}
+
+static void sum_modules(const struct tree_growing *growing, struct calltree *tree)
+{
+	uint64_t *own = mem_zalloc_array(growing->fold->frame_count + 1, sizeof(*own));
+	for (size_t i = 0; i < growing->count; i++) {
+		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
+		const struct stack_frames frames = fold_tree_frames(growing, entry);
+		if (frames.count)
+			own[fold_tree_frame(growing, &frames, frames.count - 1)] += growing->options->count ? entry->count : entry->period;
+	}
+	fold_tree_sum_modules(growing, own, tree);
+	free(own);
 }
 
 /* From stacks in order. */
@@ -426,8 +441,22 @@ static void grow(struct tree_growing *growing, struct calltree *tree)
 	growing->tree = tree;
 	walk(growing);
 	set_weights(&growing->path.data[0], &tree->root);
+	if (tree->least)
+		sum_modules(growing, tree);
 	if (growing->options->places)
 		find_places(growing, tree, growing->options->places);
+}
+
+/* From entries: with few stacks, too many nodes are heavy enough. */
+static void grow_from_entries(struct tree_growing *growing, struct calltree *tree)
+{
+	const struct fold_calltree_options *options = growing->options;
+	make_whole(growing);
+	list_entries(growing);
+	if (options->most && growing->count / HEAVIEST_SHARE > options->most && !options->places)
+		fold_tree_heaviest(growing, tree);
+	else
+		grow(growing, tree);
 }
 
 struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options)
@@ -435,15 +464,10 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	struct tree_growing growing = {.fold = fold, .options = options};
 	struct calltree *tree = calltree_create();
 	rank_labels(&growing);
-	make_whole(&growing);
-	list_entries(&growing);
-	/* With fewer stacks, too many nodes are heavy enough. */
-	if (options->most && growing.count / HEAVIEST_SHARE > options->most && !options->places)
+	if (fold->private->loose.len)
 		fold_tree_heaviest(&growing, tree);
 	else
-		grow(&growing, tree);
-	if (tree->least)
-		sum_modules(&growing, tree);
+		grow_from_entries(&growing, tree);
 	free(growing.steps);
 	vec_deinit(&growing.path);
 	free(growing.frame_ranks);

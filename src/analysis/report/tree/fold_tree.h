@@ -2,6 +2,7 @@
  *
  *	fold_tree.c      all nodes, from stacks in order; what is known of frames' labels
  *	fold_heaviest.c  the heaviest nodes, without looking at the others
+ *	fold_bundles.c   stacks as those are divided by
  */
 #pragma once
 
@@ -79,7 +80,9 @@ static inline uint64_t fold_tree_element(const struct tree_growing *growing, con
 	return depth < frames->count ? growing->frame_ranks[fold_tree_frame(growing, frames, depth)] + (uint64_t)1 : 0;
 }
 
-/* What the entry `first`, the first one of a node at this depth, says of it. */
-void fold_tree_describe(const struct tree_growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node);
-/* The heaviest options->most nodes, and how heavy they are at least. */
+/* What a frame says of a node. */
+void fold_tree_describe(const struct tree_growing *growing, uint32_t frame, struct calltree_node *node);
+/* What ends in each file, as the legend of a picture needs it: `own` is what ends in each frame. */
+void fold_tree_sum_modules(const struct tree_growing *growing, const uint64_t *own, struct calltree *tree);
+/* The heaviest options->most nodes, and how heavy they are at least; also sums by file of what ends in each. */
 void fold_tree_heaviest(const struct tree_growing *growing, struct calltree *tree);

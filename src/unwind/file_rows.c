@@ -72,21 +72,20 @@ static bool has_stubs(const struct elf_file *elf, uint64_t start, uint64_t end)
  * one that begins at or before it. */
 static void add_range(struct collecting *collecting, unsigned int level, uint64_t start, uint64_t end)
 {
-	enum { SECTIONS = sizeof(collecting->tables->sections) / sizeof(collecting->tables->sections[0]) };
 	const struct cfi_section *section = &collecting->tables->sections[level];
 
 	if (start >= end)
 		return;
-	if (level == SECTIONS) {
+	if (level == UNWIND_SECTIONS) {
 		bool stubs = has_stubs(&collecting->tables->runtime, start, end);
 		add_row(collecting, start, (struct walk_row){.base = stubs ? WALK_OTHER : WALK_NONE});
 		return;
 	}
 	size_t i = partition_point(n, section->count, section->entries[n].start <= start);
 	for (i -= i > 0; i < section->count && section->entries[i].start < end; i++) {
-		const struct cfi_entry *entry = &section->entries[i];
-		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end;
-		uint64_t begin = entry->start < start ? start : entry->start, stop = entry->end < next ? entry->end : next;
+		struct cfi_entry *entry = &section->entries[i];
+		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end, own = cfi_entry_end(section, entry);
+		uint64_t begin = entry->start < start ? start : entry->start, stop = own < next ? own : next;
 		if (begin >= stop)
 			continue;
 		add_range(collecting, level + 1, start, begin);
@@ -109,8 +108,12 @@ bool file_rows_extent(struct resolver *resolver, struct dso *dso, uint32_t align
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
 	const struct elf_file *elf = &tables->runtime;
 
+	bool any = false;
+
 	*ret_end = 0;
-	if ((!tables->sections[0].count && !tables->sections[1].count) || dso->jitdump)
+	for (int i = 0; i < UNWIND_SECTIONS; i++)
+		any |= tables->sections[i].count > 0;
+	if (!any || dso->jitdump)
 		return false;
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		if (!has_code(&elf->segments[i], *ret_end))

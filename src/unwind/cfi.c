@@ -325,8 +325,10 @@ struct frame_state {
 	uint16_t cfa_length;
 	int32_t cfa_value;
 	bool return_signed;
+	uint64_t set; /* bit set: the register has a rule other than CFI_SAME */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
+_Static_assert(CFI_REGISTERS <= 64, "a bit for each register");
 
 enum { STATES_MAX = 8, STEPS_MAX = 1 << 16 };
 
@@ -349,6 +351,10 @@ static void set_rule(struct machine_state *state, uint64_t reg, enum cfi_kind ki
 {
 	if (reg >= CFI_REGISTERS)
 		return;
+	if (kind == CFI_SAME)
+		state->now.set &= ~((uint64_t)1 << reg);
+	else
+		state->now.set |= (uint64_t)1 << reg;
 	state->now.rules[reg] = (struct cfi_rule){.reg = (uint8_t)reg, .kind = (uint8_t)kind, .value = (int32_t)value};
 	state->framed &= ~((uint64_t)1 << reg);
 }
@@ -387,8 +393,10 @@ static void set_cfa(struct machine_state *state, uint64_t reg, int64_t offset)
 
 static void restore_rule(struct machine_state *state, uint64_t reg)
 {
-	if (reg < CFI_REGISTERS)
-		state->now.rules[reg] = state->initial.rules[reg];
+	if (reg >= CFI_REGISTERS)
+		return;
+	state->now.rules[reg] = state->initial.rules[reg];
+	state->now.set = (state->now.set & ~((uint64_t)1 << reg)) | (state->initial.set & (uint64_t)1 << reg);
 }
 
 static bool remember(struct machine_state *state)
@@ -419,9 +427,11 @@ static bool is_below(const struct machine_state *state, const struct cfi_rule *r
 static void end_row(struct machine_state *state)
 {
 	struct cfi_row row;
-	for (unsigned int i = 0; i < CFI_REGISTERS; i++)
-		if (state->now.rules[i].kind == CFI_AT_OFFSET && !is_below(state, &state->now.rules[i]))
-			state->framed |= (uint64_t)1 << i;
+	for (uint64_t left = state->now.set & ~state->framed; left; left &= left - 1) {
+		const struct cfi_rule *rule = &state->now.rules[__builtin_ctzll(left)];
+		if (rule->kind == CFI_AT_OFFSET && !is_below(state, rule))
+			state->framed |= left & -left;
+	}
 	if (!state->visit)
 		return;
 	finish_row(state, &row);
@@ -574,12 +584,11 @@ static void finish_row(const struct machine_state *state, struct cfi_row *ret)
 	ret->section = state->section->data;
 	ret->count = 0;
 	ret->popped = 0;
-	for (size_t i = 0; i < CFI_REGISTERS; i++) {
-		if (now->rules[i].kind == CFI_SAME)
-			continue;
-		ret->rules[ret->count++] = now->rules[i];
-		if ((state->framed >> i & 1) && is_below(state, &now->rules[i]))
-			ret->popped |= (uint64_t)1 << i;
+	for (uint64_t left = now->set; left; left &= left - 1) {
+		const struct cfi_rule *rule = &now->rules[__builtin_ctzll(left)];
+		ret->rules[ret->count++] = *rule;
+		if ((state->framed & left & -left) && is_below(state, rule))
+			ret->popped |= left & -left;
 	}
 }
 

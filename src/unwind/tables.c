@@ -125,6 +125,7 @@ void *unwind_tables_make(const struct symbol_options *options, const struct dso 
 		return tables;
 	if (runtime_file_open(options, dso, &tables->runtime))
 		open_eh_frame(tables);
+	tables->switch_count = tables->runtime.data ? goroutine_switches(&tables->runtime, tables->switches) : 0;
 	symbol_files_find(options, dso, &tables->files);
 	if (tables->runtime.data && elf_section(&tables->runtime, ".debug_frame"))
 		open_debug_frame(tables, &tables->runtime);

@@ -4,6 +4,7 @@
 #include "model/jitdump.h"
 #include "symbol/debugfile.h"
 #include "symbol/resolve.h"
+#include "unwind/goroutines.h"
 #include "unwind/packed.h"
 
 /* In the order in which they are asked. */
@@ -19,6 +20,8 @@ struct unwind_tables {
 	bool is_carried;	   /* … and its offsets lead nowhere */
 	struct symbol_files files; /* its debug file, for .debug_frame */
 	void *inflated;
+	struct goroutine_switch switches[GOROUTINE_SWITCHES];
+	size_t switch_count;
 	struct cfi_section sections[UNWIND_SECTIONS]; /* count 0 = none */
 	const struct jitdump *dump;		      /* of generated code, or NULL */
 	struct cfi_section *codes;		      /* for each piece of its code */

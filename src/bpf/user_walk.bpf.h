@@ -356,7 +356,7 @@ static long take_step(uint32_t index, struct step *step)
 	uint64_t address;
 	bool missing;
 
-	if (walk->python_passed && walk->mappings[walk->python_known & (MAPPINGS - 1)].code.python)
+	if (walk->python_passed)
 		bpf_loop(depth, take_python_step, step, 0);
 	walk->python_passed = 0;
 	if (walk->count >= depth)
@@ -370,7 +370,7 @@ static long take_step(uint32_t index, struct step *step)
 	}
 	known = &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
 	if (known->address != address || known->period != walk->period ||
-	    !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address)) {
+	    (known->evaluates && !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address))) {
 #pragma unroll
 		for (uint32_t i = 0; i < MAPPINGS; i++)
 			if (covers(&walk->mappings[i], address))
@@ -388,7 +388,8 @@ static long take_step(uint32_t index, struct step *step)
 		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
 		known->address = address;
 		known->period = walk->period;
-		known->mapping = number;
+		known->mapping = (uint16_t)number;
+		known->evaluates = evaluates(&walk->mappings[number & (MAPPINGS - 1)], address);
 	}
 	row = &known->row;
 	walk->python_known = known->mapping; /* from here on no number that the verifier knows: it would look at each way for each */
@@ -413,7 +414,7 @@ static long take_step(uint32_t index, struct step *step)
 	walk->done = row->base == USER_STACKS_END;
 	if (walk->done || row->base == USER_STACKS_OTHER || !step_by(walk, row))
 		return STOPS;
-	walk->python_passed = 1;
+	walk->python_passed = known->evaluates;
 	return GOES_ON;
 }
 

@@ -107,6 +107,13 @@ static void give_part(struct stack_walker *walker, struct resolver *resolver, st
 	file_rows_deinit(&rows);
 }
 
+static void list(struct stack_walker *walker, struct wanted_rules *wanted)
+{
+	if (!wanted->listed)
+		vec_push(&walker->working, (size_t)(wanted - walker->wanted.data));
+	wanted->listed = true;
+}
+
 /* On overlayfs the kernel tells one identity of a file in its records, as programs see it, and maps another. */
 static struct wanted_rules *add_wanted(struct stack_walker *walker, const struct user_stacks_file *file, struct dso *dso, bool *ret_new)
 {
@@ -119,6 +126,7 @@ static struct wanted_rules *add_wanted(struct stack_walker *walker, const struct
 		if (is_first)
 			*first = *at;
 		vec_push(&walker->wanted, ((struct wanted_rules){.file = *file, .dso = dso, .first = *first}));
+		list(walker, vec_last(&walker->wanted));
 	}
 	return &walker->wanted.data[*at];
 }
@@ -128,6 +136,7 @@ void stack_walker_note(struct stack_walker *walker, const struct user_stacks_cop
 	bool is_new;
 	struct wanted_rules *wanted = add_wanted(walker, &copy->file, dso, &is_new), *first = &walker->wanted.data[wanted->first];
 
+	list(walker, first);
 	if (first->entered)
 		want_part(first, place);
 	else if (is_new)
@@ -141,8 +150,10 @@ void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64
 {
 	const uint64_t *at = map64_find(&walker->by_dso, (uintptr_t)dso);
 
-	if (at && walker->wanted.data[*at].entered)
-		want_part(&walker->wanted.data[*at], place);
+	if (!at || !walker->wanted.data[*at].entered)
+		return;
+	want_part(&walker->wanted.data[*at], place);
+	list(walker, &walker->wanted.data[*at]);
 }
 
 static bool has_work(const struct wanted_rules *wanted)
@@ -155,10 +166,16 @@ static struct wanted_rules *most_wanted(struct stack_walker *walker)
 {
 	struct wanted_rules *most = NULL;
 
-	for (size_t i = 0; i < walker->wanted.len; i++) {
-		struct wanted_rules *wanted = &walker->wanted.data[i];
-		if (has_work(wanted) && (!most || wanted->waiting > most->waiting))
+	for (size_t i = 0; i < walker->working.len;) {
+		struct wanted_rules *wanted = &walker->wanted.data[walker->working.data[i]];
+		wanted->listed = has_work(wanted);
+		if (!wanted->listed) {
+			walker->working.data[i] = walker->working.data[--walker->working.len];
+			continue;
+		}
+		if (!most || wanted->waiting > most->waiting)
 			most = wanted;
+		i++;
 	}
 	return most;
 }

@@ -134,6 +134,7 @@ void stack_walker_close(struct stack_walker *walker)
 		vec_deinit(&walker->wanted.data[i].parts);
 	}
 	vec_deinit(&walker->wanted);
+	vec_deinit(&walker->working);
 	vec_deinit(&walker->expected);
 	free(walker);
 }

@@ -31,6 +31,7 @@ struct wanted_rules {
 	size_t first;		  /* who has its rows: this one, or the first one of the same file, which this is another identity of */
 	uint64_t copies, waiting; /* so far; of them since rows were given the last time */
 	bool entered;		  /* the program knows the file */
+	bool listed;		  /* in stack_walker.working */
 	struct user_stacks_code code;
 	uint64_t begin, end; /* of its code, in the file; equal: nothing is known of it */
 	uint64_t asked;	     /* the first place of which rows are lacking */
@@ -49,6 +50,7 @@ struct stack_walker {
 	struct map64 ids;
 	struct map64 noted;		 /* files, by a hash */
 	VEC(struct wanted_rules) wanted; /* the same, in their order */
+	VEC(size_t) working;		 /* places of those that something is to be done for, and of some others */
 	struct map64 by_dso;		 /* the first one of each */
 	struct map64 met;		 /* dsos that were expected: once is enough, since each process that begins maps the same ones */
 	VEC(struct dso *) expected;

@@ -379,14 +379,14 @@ static bool read_part(struct reading_ahead *reading, size_t number)
 	return good;
 }
 
-static void end_file(struct reading_ahead *reading, size_t item, size_t number)
+static void end_file(struct reading_ahead *reading, size_t number)
 {
 	pthread_mutex_lock(&reading->lock);
 	struct wanted_rules *wanted = &reading->walker->wanted.data[number];
 	reading->files += !wanted->parts.len;
 	if (!wanted->parts.len)
 		debug_rows(reading->walker, wanted);
-	while (item >= reading->ahead->wholly && wanted->parts.len)
+	while (wanted->parts.len)
 		wanted->noted[wanted->parts.data[--wanted->parts.len]] = 0;
 	pthread_mutex_unlock(&reading->lock);
 }
@@ -401,7 +401,7 @@ static void read_file(void *context, unsigned int worker, size_t item)
 		return;
 	while (!is_over(reading) && read_part(reading, number))
 		;
-	end_file(reading, item, number);
+	end_file(reading, number);
 }
 
 size_t stack_walker_read_ahead(struct stack_walker *walker, struct resolver *resolver, const struct stack_walker_ahead *ahead)

@@ -73,7 +73,7 @@ bool stack_walker_identify(const struct stack_walker *walker, const void *mapped
 struct stack_walker_ahead {
 	struct dso *const *dsos; /* the first one first */
 	size_t count;
-	size_t wholly;	   /* of the first ones all is read, however large they are; what is left is read while the program runs */
+	size_t wholly;	   /* of the first ones all is read, however large they are */
 	uint64_t until_ns; /* of CLOCK_PROCESS_CPUTIME_ID */
 };
 size_t stack_walker_read_ahead(struct stack_walker *walker, struct resolver *resolver, const struct stack_walker_ahead *ahead);

@@ -52,6 +52,12 @@ def build(folder, name, text, *compiler):
         subprocess.run([*compiler, "-o", folder / name.split(".")[0], folder / name], check=True)
 
 
+def compiler():
+    """Itself, where rustup's stands for it."""
+    found = subprocess.run(["rustup", "which", "rustc"], capture_output=True, text=True, check=False).stdout.strip() if shutil.which("rustup") else ""
+    return found or "rustc"
+
+
 def commands(folder):
     build(folder, "hello.cc", HELLO, "g++", "-O2")
     build(folder, "parallel.c", PARALLEL, "gcc", "-O2", "-fopenmp")
@@ -73,7 +79,7 @@ def commands(folder):
         "nginx": [next((tool for tool in ("nginx", "curl") if not shutil.which(tool)), "sh"), "-c", LOAD.format(folder=folder)],
         "go": [folder / "routines"],
         "rust": [folder / "counts"],
-        "rustc": ["rustc", "-O", "-o", folder / "again", folder / "counts.rs"],
+        "rustc": [compiler(), "-O", "-o", folder / "again", folder / "counts.rs"],
     }
     return {name: command if shutil.which(command[0]) else None for name, command in known.items()}
 

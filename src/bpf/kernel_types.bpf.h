@@ -137,8 +137,17 @@ struct pid {
 	struct upid numbers[1];
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#endif
+
 struct task_struct {
 	struct thread_info thread_info;
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 	int pid;
 	int tgid;
 	int exit_code;

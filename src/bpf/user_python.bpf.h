@@ -166,6 +166,8 @@ static __always_inline uint32_t number_code(struct walk *walk, const struct user
 	struct python_key key = {.code = code, .pid = bpf_get_current_pid_tgid() >> 32};
 	struct python_known *known = bpf_map_lookup_elem(&python_codes, &key), *now = &walk->code_now;
 	struct python_news *news = &walk->news[walk->codes & (USER_STACKS_TOLD - 1)];
+	enum { NO_MEMORY = 12 };
+	long failure;
 
 	now->name = code_member(walk, python->code_name);
 	now->lines = code_member(walk, python->code_lines);
@@ -175,7 +177,10 @@ static __always_inline uint32_t number_code(struct walk *walk, const struct user
 	if (walk->codes >= USER_STACKS_TOLD)
 		return 0;
 	now->number = first_python_code + __sync_fetch_and_add(&python_code_count, 1) + 1;
-	if (bpf_map_update_elem(&python_codes, &key, now, BPF_ANY))
+	/* The kernel keeps a few elements ready on each CPU, and gets more when interrupts are on again. What a stack has beyond them is
+	 * told of, and gets another number the next time. */
+	failure = bpf_map_update_elem(&python_codes, &key, now, BPF_ANY);
+	if (failure && failure != -NO_MEMORY)
 		return 0;
 	news->key = key;
 	news->name = now->name;

@@ -139,6 +139,24 @@ int walk_at_tracepoint(void *context)
 	return is_measured() ? walk_stack(context, NULL) : 1;
 }
 
+static long take_identity(struct task_struct *task, struct vm_area_struct *vma, struct user_stacks_file *ret)
+{
+	if (vma->vm_file)
+		identify_file(vma->vm_file, ret);
+	return 0;
+}
+
+/* Of the loader's own process: what a walk is going to know a file by that is mapped there. EBUSY: another thread maps something. */
+SEC("syscall")
+int identify_mapped(struct user_stacks_place *place)
+{
+	struct user_stacks_file file = {0};
+
+	long failure = bpf_find_vma(bpf_get_current_task_btf(), place->address, take_identity, &file, 0);
+	place->file = file;
+	return (int)-failure;
+}
+
 SEC("kprobe")
 int walk_at_probe(void *context)
 {

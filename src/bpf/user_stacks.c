@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -176,46 +177,57 @@ int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct use
 
 /* ---- rows ---- */
 
-/* A chunk of the kernel's: its descriptor, or below 0. */
-static int make_chunk(const struct chunks *chunks, uint32_t number)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	uint32_t size = (uint32_t)(chunks->per_chunk * chunks->element);
+enum { CHUNKS_AT_ONCE = 32 };
 
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_rows", sizeof(number), size, 1, &options);
-	if (fd >= 0 && bpf_map_update_elem(chunks->fd, &number, &fd, BPF_ANY)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+/* The kernel waits for all programs that run, once for each call. */
+static bool enter_chunks(const struct chunks *chunks, const uint32_t *numbers, const int *fds, uint32_t count)
+{
+	uint32_t entered = count;
+
+	if (count > 1 && !bpf_map_update_batch(chunks->fd, numbers, fds, &entered, NULL))
+		return true;
+	for (uint32_t i = 0; i < count; i++)
+		if (bpf_map_update_elem(chunks->fd, &numbers[i], &fds[i], BPF_ANY))
+			return false;
+	return true;
 }
 
-static bool add_chunk(struct chunks *chunks)
+/* At most CHUNKS_AT_ONCE, of which the first one of all is there already. */
+static bool add_chunks(struct chunks *chunks, uint32_t count)
 {
-	uint32_t number = (uint32_t)chunks->mapped.len;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	uint32_t size = (uint32_t)(chunks->per_chunk * chunks->element), first = (uint32_t)chunks->mapped.len, numbers[CHUNKS_AT_ONCE];
+	int fds[CHUNKS_AT_ONCE];
+	uint32_t made = 0;
+	bool good = true;
 
-	if (number >= chunks->most)
-		return false;
-	int fd = number ? make_chunk(chunks, number) : chunks->first;
-	if (fd < 0)
-		return false;
-	void *mapped = mmap(NULL, chunk_size(chunks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (number)
-		close(fd);
-	if (mapped == MAP_FAILED)
-		return false;
-	vec_push(&chunks->mapped, mapped);
-	return true;
+	for (; made < count && good; made++) {
+		numbers[made] = first + made;
+		fds[made] = first + made ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_rows", sizeof(*numbers), size, 1, &options)
+					 : chunks->first;
+		good = fds[made] >= 0;
+	}
+	uint32_t begin = first == 0;
+	good = good && (made == begin || enter_chunks(chunks, numbers + begin, fds + begin, made - begin));
+	for (uint32_t i = 0; i < made; i++) {
+		void *mapped = good ? mmap(NULL, chunk_size(chunks), PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0) : MAP_FAILED;
+		good = mapped != MAP_FAILED;
+		if (good)
+			vec_push(&chunks->mapped, mapped);
+		if (fds[i] >= 0 && fds[i] != chunks->first)
+			close(fds[i]);
+	}
+	return good;
 }
 
 /* Takes `count` elements of one chunk; NULL = there is no room left. */
 static void *take_together(struct chunks *chunks, size_t count, uint64_t *ret_first)
 {
-	size_t left = chunks->mapped.len * chunks->per_chunk - chunks->used;
+	size_t left = chunks->per_chunk - chunks->used % chunks->per_chunk;
 
 	if (left < count)
 		chunks->used += left;
-	if (chunks->used == chunks->mapped.len * chunks->per_chunk && !add_chunk(chunks))
+	if (chunks->used == chunks->mapped.len * chunks->per_chunk && (chunks->mapped.len >= chunks->most || !add_chunks(chunks, 1)))
 		return NULL;
 	*ret_first = chunks->used;
 	chunks->used += count;
@@ -252,6 +264,19 @@ static uint32_t add_block(struct bpf_user_stacks *stacks, const struct user_stac
 static bool have_room(const struct bpf_user_stacks *stacks, uint64_t bytes)
 {
 	return stacks->rows.used * stacks->rows.element + stacks->words.used * stacks->words.element + bytes <= stacks->memory;
+}
+
+void bpf_user_stacks_reserve(struct bpf_user_stacks *stacks, uint64_t rows)
+{
+	struct chunks *chunks = &stacks->rows;
+	uint64_t most = stacks->memory / chunk_size(chunks), wanted = (chunks->used + rows) / chunks->per_chunk + 1;
+
+	if (wanted > most)
+		wanted = most;
+	if (wanted > chunks->mapped.len + CHUNKS_AT_ONCE)
+		wanted = chunks->mapped.len + CHUNKS_AT_ONCE;
+	if (wanted > chunks->mapped.len)
+		add_chunks(chunks, (uint32_t)(wanted - chunks->mapped.len));
 }
 
 static bool add_words(struct bpf_user_stacks *stacks, uint64_t begin, uint64_t end, struct user_stacks_code *code)
@@ -328,6 +353,26 @@ bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_
 
 	return !bpf_map__lookup_elem(files, known, sizeof(*known), &code, sizeof(code), 0) &&
 	       !bpf_map__update_elem(files, file, sizeof(*file), &code, sizeof(code), BPF_ANY);
+}
+
+bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *mapped, struct user_stacks_file *ret)
+{
+	struct user_stacks_place place = {.address = (uintptr_t)mapped};
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &place, .ctx_size_in = sizeof(place));
+
+	enum { TRIES = 1000 };
+
+	for (int i = 0; i < TRIES && !place.file.inode; i++) {
+		if (bpf_prog_test_run_opts(bpf_program__fd(stacks->skeleton->progs.identify_mapped), &options))
+			return false;
+		if (options.retval != EBUSY)
+			break;
+		sched_yield();
+	}
+	if (!place.file.inode)
+		return false;
+	*ret = place.file;
+	return true;
 }
 
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)

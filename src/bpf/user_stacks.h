@@ -68,6 +68,10 @@ enum user_stacks_added bpf_user_stacks_fill(struct bpf_user_stacks *stacks, cons
 					    const struct user_stacks_row *rows, size_t count, uint64_t begin, uint64_t end);
 /* `file` is the one that was added as `known`, under another identity; false: it wasn't, or there is no room for one more. */
 bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_file *known);
+/* What the program is going to know the file by that is mapped at an address of this process; false: none is, or the kernel doesn't say. */
+bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *mapped, struct user_stacks_file *ret);
+/* Makes room for so many rows at once, within the limit of memory: the kernel waits each time that there is none. */
+void bpf_user_stacks_reserve(struct bpf_user_stacks *stacks, uint64_t rows);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

@@ -15,8 +15,8 @@
 
 enum {
 	USER_STACKS_BLOCK_BITS = 8,
-	USER_STACKS_ROWS = 1 << 16, /* in a chunk */
-	USER_STACKS_ROW_CHUNKS = 256,
+	USER_STACKS_ROWS = 1 << 17, /* in a chunk */
+	USER_STACKS_ROW_CHUNKS = 128,
 	USER_STACKS_WORDS = 1 << 18, /* in a chunk */
 	USER_STACKS_WORD_CHUNKS = 16,
 	USER_STACKS_FILES = 8192,
@@ -36,8 +36,12 @@ enum user_stacks_base {
 	USER_STACKS_THIRD,
 	USER_STACKS_ALIGNED,
 	USER_STACKS_STUB,
+	USER_STACKS_WIDE,
+	USER_STACKS_SWITCH,
 	USER_STACKS_SIGNAL,
 };
+
+enum user_stacks_switch { USER_STACKS_AT_CALL, USER_STACKS_AT_PLACE, USER_STACKS_BEGINS_THREAD };
 
 /* Places are the canonical frame address plus so many times USER_STACKS_UNIT bytes. */
 enum { USER_STACKS_UNIT = 4, USER_STACKS_SAME = INT16_MIN, USER_STACKS_LOST = INT16_MIN + 1, USER_STACKS_MORE_LOST = UINT8_MAX };
@@ -56,6 +60,12 @@ enum { USER_STACKS_VDSO = 1 };
 struct user_stacks_file {
 	uint64_t inode, size;
 	uint32_t device, generation;
+};
+
+/* Asked of the program: what is mapped at an address of ours. */
+struct user_stacks_place {
+	uint64_t address;
+	struct user_stacks_file file; /* inode 0: no file */
 };
 
 struct user_stacks_code {

@@ -12,6 +12,7 @@
  * Rows are those that user_stacks.c was given; another program uses the same maps (bpf_user_stacks_share()). */
 #pragma once
 
+#include "bpf/user_goroutines.bpf.h"
 #include "bpf/user_python.bpf.h"
 #include "bpf/user_walk_state.bpf.h"
 
@@ -71,12 +72,21 @@ static __always_inline bool read_vma(struct walk *walk, uint64_t address, uint64
 	return true;
 }
 
+static __always_inline void identify_file(struct file *file, struct user_stacks_file *ret)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	ret->inode = BPF_CORE_READ(inode, i_ino);
+	ret->size = BPF_CORE_READ(inode, i_size);
+	ret->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	ret->generation = BPF_CORE_READ(inode, i_generation);
+}
+
 /* What is mapped there, for find_mapping(); false: neither a file nor the vDSO, so it is code that was made while the program runs. */
 static __always_inline bool name_file(struct walk *walk, struct mapping *mapping, struct vm_area_struct *vma)
 {
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode;
 
 	if (!file) {
 		if (mapping->start != (uint64_t)BPF_CORE_READ(task, mm, context.vdso))
@@ -86,11 +96,7 @@ static __always_inline bool name_file(struct walk *walk, struct mapping *mapping
 		mapping->to_file = -mapping->start;
 		return true;
 	}
-	inode = BPF_CORE_READ(file, f_inode);
-	walk->file.inode = BPF_CORE_READ(inode, i_ino);
-	walk->file.size = BPF_CORE_READ(inode, i_size);
-	walk->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
-	walk->file.generation = BPF_CORE_READ(inode, i_generation);
+	identify_file(file, &walk->file);
 	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << (page_bits & 31)) - mapping->start;
 	return true;
 }
@@ -260,6 +266,8 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 	if (!find_base(walk, base, &from))
 		return false;
 	cfa = place(from, row->cfa);
+	if (HAS_THIRD && base == USER_STACKS_WIDE)
+		cfa = from + ((uint64_t)row->more << 16 | (uint16_t)row->cfa) * USER_STACKS_UNIT;
 	if (in_memory) {
 		if (!read_user(walk, cfa, &cfa))
 			return false;
@@ -273,7 +281,7 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 		return false;
 #if HAS_THIRD
 	if (base != USER_STACKS_STUB)
-		find_third(walk, row->more, from);
+		find_third(walk, base == USER_STACKS_WIDE || base == USER_STACKS_SWITCH ? USER_STACKS_MORE_LOST : row->more, from);
 #endif
 	if (row->fp != USER_STACKS_SAME) /* lies below the return address */
 		has_fp = row->fp != USER_STACKS_LOST && read_user(walk, place(from, row->fp), &fp);
@@ -348,7 +356,7 @@ static long take_step(uint32_t index, struct step *step)
 	uint64_t address;
 	bool missing;
 
-	if (walk->python_passed && walk->mappings[walk->python_known & (MAPPINGS - 1)].code.python)
+	if (walk->python_passed)
 		bpf_loop(depth, take_python_step, step, 0);
 	walk->python_passed = 0;
 	if (walk->count >= depth)
@@ -362,7 +370,7 @@ static long take_step(uint32_t index, struct step *step)
 	}
 	known = &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
 	if (known->address != address || known->period != walk->period ||
-	    !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address)) {
+	    (known->evaluates && !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address))) {
 #pragma unroll
 		for (uint32_t i = 0; i < MAPPINGS; i++)
 			if (covers(&walk->mappings[i], address))
@@ -380,7 +388,8 @@ static long take_step(uint32_t index, struct step *step)
 		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
 		known->address = address;
 		known->period = walk->period;
-		known->mapping = number;
+		known->mapping = (uint16_t)number;
+		known->evaluates = evaluates(&walk->mappings[number & (MAPPINGS - 1)], address);
 	}
 	row = &known->row;
 	walk->python_known = known->mapping; /* from here on no number that the verifier knows: it would look at each way for each */
@@ -392,10 +401,20 @@ static long take_step(uint32_t index, struct step *step)
 		walk->bare = 1;
 		return STOPS;
 	}
+#if HAS_THIRD
+	if (row->base == USER_STACKS_SWITCH) {
+		enum crossing crossing = cross_to_goroutine(walk, row->more);
+		if (crossing == CROSSES)
+			return GOES_ON;
+		walk->done = crossing == CROSSES_NOTHING;
+		if (walk->done)
+			return STOPS;
+	}
+#endif
 	walk->done = row->base == USER_STACKS_END;
 	if (walk->done || row->base == USER_STACKS_OTHER || !step_by(walk, row))
 		return STOPS;
-	walk->python_passed = 1;
+	walk->python_passed = known->evaluates;
 	return GOES_ON;
 }
 

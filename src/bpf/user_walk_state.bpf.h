@@ -75,7 +75,8 @@ struct known_row {
 	uint64_t address;
 	uint64_t period;
 	struct user_stacks_row row;
-	uint32_t mapping; /* place in walk.mappings */
+	uint16_t mapping;   /* place in walk.mappings */
+	uint16_t evaluates; /* Python: then the mapping must still be there, to say more */
 };
 
 struct python_key {
@@ -120,7 +121,7 @@ struct walk {
 	/* While a thread's state is looked for, and a code's number: four functions in each other have little room on the stack. */
 	uint64_t interpreter, thread, thread_number, thread_key;
 	struct python_known code_now;
-	uint32_t python_passed, python_known; /* the frame before was passed by its row; its place in `mappings` */
+	uint32_t python_passed, python_known; /* the frame before evaluates Python, and was passed by its row; its place in `mappings` */
 	uint32_t python, codes;		      /* place in `pythons`; how many codes are to be told of */
 	uint64_t frame_words[USER_STACKS_PYTHON_FRAME / 8], code_words[USER_STACKS_PYTHON_CODE / 8];
 	struct python_news news[USER_STACKS_TOLD];

@@ -435,6 +435,16 @@ bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_
 	abort();
 }
 
+bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *mapped, struct user_stacks_file *ret)
+{
+	abort();
+}
+
+void bpf_user_stacks_reserve(struct bpf_user_stacks *stacks, uint64_t rows)
+{
+	abort();
+}
+
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
 {
 	abort();

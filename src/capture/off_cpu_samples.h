@@ -9,7 +9,7 @@
 #include "capture/counting/counter_set.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_walker.h"
 #include "event/catalog.h"
 
 #define OFF_CPU_EVENT "offcpu-time"

@@ -504,6 +504,17 @@ static bool looks_late(const struct recorder *recorder)
 	return recorder_overwrites_all(recorder) || recorder->options->tail_synthesize;
 }
 
+static void read_ahead(struct recorder *recorder)
+{
+	const struct workload *workload = recorder->workload;
+	const struct stack_ahead_target target = {.command = workload ? workload->program : NULL,
+						  .command_pid = workload ? (uint32_t)workload->pid : 0,
+						  .all = recorder->options->all_tasks,
+						  .others = !workload || !recorder->options->is_workload_target};
+
+	stack_chains_read_ahead(recorder->chains, &target);
+}
+
 struct error *recorder_begin(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -512,6 +523,8 @@ struct error *recorder_begin(struct recorder *recorder)
 		recorder_learn_tasks(recorder);
 	struct error *error = looks_late(recorder) ? NULL : recorder_synthesize(recorder);
 
+	if (!error && recorder->chains)
+		read_ahead(recorder);
 	if (!error)
 		error = recorder_start_workers(recorder);
 	return error ? error : start(recorder);

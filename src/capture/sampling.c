@@ -2,7 +2,7 @@
  * which all events of a recording must carry at the same place as soon as there is more than one. */
 #include "capture/sampling.h"
 
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_walker.h"
 #include "event/defaults.h"
 #include "event/modifiers.h"
 #include "event/parse/parse.h"

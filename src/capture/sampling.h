@@ -39,7 +39,7 @@ struct sampling {
 	enum callchain_way callgraph_way;
 	bool callgraph_implied;	      /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
 	struct python_frames *python; /* auto: chains have Python's frames, and these their names; or NULL */
-	bool walks_stacks;	      /* auto: by capture/stack_walker.h, where it suits the event */
+	bool walks_stacks;	      /* auto: by capture/stacks/stack_walker.h, where it suits the event */
 	uint64_t unwind_memory;	      /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
 	uint32_t max_stack;	      /* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains;	      /* only the kernel's part of call chains */

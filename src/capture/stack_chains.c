@@ -631,7 +631,13 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 	}
 }
 
+void stack_chains_read_ahead(struct stack_chains *chains, const struct stack_ahead_target *target)
+{
+	if (chains->walker)
+		stack_ahead_read(chains->walker, chains->machine, chains->resolver, target);
+}
+
 bool stack_chains_learn(struct stack_chains *chains)
 {
-	return chains->walker && stack_walker_learn(chains->walker, chains->resolver, &chains->symbols);
+	return chains->walker && stack_walker_learn(chains->walker, chains->resolver);
 }

@@ -18,7 +18,8 @@
 #include "base/strbuf.h"
 #include "capture/python_reader.h"
 #include "capture/stack_sizes.h"
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_ahead.h"
+#include "capture/stacks/stack_walker.h"
 #include "kernel/ring_set.h"
 #include "unwind/stack_ends.h"
 
@@ -34,6 +35,8 @@ void stack_chains_close(struct stack_chains *chains);
 
 /* What runs before anything is in the rings: records as capture/synth/synth.h makes them. */
 void stack_chains_know(struct stack_chains *chains, const struct strbuf *records);
+/* Before events are enabled: reads the rules of what is going to run, where a program walks stacks. */
+void stack_chains_read_ahead(struct stack_chains *chains, const struct stack_ahead_target *target);
 /* Before rings are taken from: reads all (ring_read(), whose answer holds until they are consumed), and learns all that happened before the
  * samples there, in whichever ring it is. */
 void stack_chains_look(struct stack_chains *chains);

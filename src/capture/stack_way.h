@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "capture/sampling.h"
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_walker.h"
 #include "kernel/counter.h"
 
 /* To be called before sampling_configure(), whose `sampling` it settles. `obstacle` is an option that excludes 1 and 2, or NULL. With 1,

@@ -42,16 +42,16 @@ struct event {
 	/* The text stood for several PMUs: the first event of those that count parts of one thing, so that their sum is what the text
 	 * means (uncore_imc_0, uncore_imc_1 …; with core_kind: the kinds of cores). NULL for that first one and for all others. */
 	const struct event *part_of;
-	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */
-	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
-	bool everywhere;	  /* it listens to side-band on all CPUs of a recording, those that aren't measured as well */
-	bool stack_grows;	  /* the size of stack copies is found while recording: capture/stack_sizes.h */
-	bool stack_unwound;	  /* stack copies become call chains while recording: capture/stack_chains.h */
-	bool stack_walked;	  /* with stack_unwound: a BPF program walks the stacks, the kernel copies none: capture/stack_walker.h */
-	bool weak_group;	  /* :W */
-	bool sample_read;	  /* :S */
-	bool bpf_counter;	  /* :b */
-	bool user_modified;	  /* the text named user/kernel/hypervisor: defaults do not touch it */
+	enum event_tool tool; /* counted by the tool itself, not by the kernel */
+	bool precise_max;     /* :P, and the default: as precise as the hardware can */
+	bool everywhere;      /* it listens to side-band on all CPUs of a recording, those that aren't measured as well */
+	bool stack_grows;     /* the size of stack copies is found while recording: capture/stack_sizes.h */
+	bool stack_unwound;   /* stack copies become call chains while recording: capture/stack_chains.h */
+	bool stack_walked;  /* with stack_unwound: a BPF program walks the stacks, the kernel copies none: capture/stacks/stack_walker.h */
+	bool weak_group;    /* :W */
+	bool sample_read;   /* :S */
+	bool bpf_counter;   /* :b */
+	bool user_modified; /* the text named user/kernel/hypervisor: defaults do not touch it */
 	bool exclude_sides_given; /* the text named guest or host */
 
 	/* The terms between slashes. They win over a command's options: event_apply_terms() in event/defaults.h. */

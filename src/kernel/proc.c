@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 bool proc_read_line(const char *path, char *buffer, size_t size)
@@ -80,6 +81,27 @@ bool proc_scheduled(pid_t thread, struct proc_scheduled *ret)
 	ret->ran_ns = strtoull(line, &end, 10);
 	ret->waited_ns = strtoull(end, &end, 10);
 	return ret->ran_ns > 0;
+}
+
+/* proc(5): fields 14, 15 and 22 of stat: user and system time, and when it began, in ticks. The second field, the name in parentheses, may
+ * hold anything. */
+uint64_t proc_load(pid_t process)
+{
+	enum { AFTER_NAME = 3, USER = 14, SYSTEM = 15, BEGUN = 22, SECOND = 1000000 };
+	char path[64], line[1024];
+	uint64_t fields[BEGUN + 1] = {0}, ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+	if (!proc_read_line(path, line, sizeof(line)) || clock_gettime(CLOCK_BOOTTIME, &now))
+		return 0;
+	char *at = strrchr(line, ')');
+	for (int field = AFTER_NAME; at && field <= BEGUN; field++) {
+		at = strchr(at + 1, ' ');
+		fields[field] = at ? strtoull(at, NULL, 10) : 0;
+	}
+	uint64_t age = (uint64_t)now.tv_sec * ticks - fields[BEGUN];
+	return at ? (fields[USER] + fields[SYSTEM]) * SECOND / (age < ticks || age > INT64_MAX ? ticks : age) : 0;
 }
 
 struct error *proc_threads(pid_t pid, struct pid_list *ret)

@@ -27,6 +27,9 @@ struct proc_scheduled {
 /* False when the thread is gone, or the kernel keeps no such notes. A thread that has ended has them until it is waited for. */
 bool proc_scheduled(pid_t thread, struct proc_scheduled *ret);
 
+/* CPU time of a process since it began, in microseconds for each second; 0 where that isn't known. */
+uint64_t proc_load(pid_t process);
+
 /* A VEC(pid_t) with a name. */
 struct pid_list {
 	pid_t *data;

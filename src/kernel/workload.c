@@ -109,6 +109,7 @@ struct error *workload_start(struct workload *workload, char *const *argv, bool 
 		return error_system(code, "fork");
 	}
 	workload->pid = pid;
+	workload->program = argv[0];
 	workload->release = release[1];
 	workload->failure = failure[0];
 	return NULL;

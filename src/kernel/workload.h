@@ -9,9 +9,10 @@
 #include <sys/types.h>
 
 struct workload {
-	pid_t pid;   /* 0 = none */
-	int release; /* pipe: a byte lets it go */
-	int failure; /* pipe: errno of a failed exec */
+	pid_t pid;	     /* 0 = none */
+	const char *program; /* as the command line has it */
+	int release;	     /* pipe: a byte lets it go */
+	int failure;	     /* pipe: errno of a failed exec */
 	bool waited;
 	int status;			 /* as of waitpid() */
 	struct proc_scheduled scheduled; /* of its first thread, when it ended; all 0 = not known */

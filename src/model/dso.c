@@ -239,6 +239,11 @@ struct dso *dso_for_map(struct machine *machine, const struct map_description *d
 	return dso;
 }
 
+struct dso *machine_file(struct machine *machine, const struct map_description *description)
+{
+	return dso_for_map(machine, description);
+}
+
 struct dso *dso_for_module(struct machine *machine, const struct map_description *description)
 {
 	const char *short_name = module_name(machine, description->name);

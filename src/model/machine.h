@@ -205,6 +205,8 @@ struct map_description {
 	uint64_t inode, inode_generation;
 };
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
+/* The file that such a map would be of, though nobody has mapped it yet. */
+struct dso *machine_file(struct machine *machine, const struct map_description *description);
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */
 void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* A jitdump, of which `dump` is a part; the machine owns it from now on. */

@@ -1,7 +1,8 @@
 /* Call frame information: an index of functions (FDEs), and the interpreter of their little programs.
  *
- * The index is made by one walk over the section, which is as fast as reading .eh_frame_hdr and does not have to trust it. A program is run
- * when rows are asked for: all of a function are then kept in a packed form (packed.c).
+ * The index is made from the table that run-time unwinders search (.eh_frame_hdr), which is a twentieth of the section; where there is none
+ * that is sorted, by a walk over the section. An entry that is not about the function that the table says is broken. A program is run when
+ * rows are asked for: all of a function are then kept in a packed form (packed.c).
  */
 #include "unwind/cfi.h"
 
@@ -13,6 +14,7 @@
 
 #include <dwarf.h>
 #include <elf.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +206,17 @@ static bool is_sorted(const struct cfi_entry *entries, size_t count)
 	return true;
 }
 
+static struct cfi_section describe(const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address, bool eh_frame)
+{
+	return (struct cfi_section){.data = data,
+				    .size = size < UINT32_MAX ? size : UINT32_MAX,
+				    .address = address,
+				    .eh_frame = eh_frame,
+				    .is_64bit = elf->is_64bit,
+				    .swap = elf->swap,
+				    .numbers = numbers_of(elf)};
+}
+
 void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 		      bool eh_frame)
 {
@@ -213,11 +226,7 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 	struct cursor at;
 	struct fde fde;
 	bool wide, cie_good = false;
-	*section =
-		(struct cfi_section){.data = data, .size = size < UINT32_MAX ? size : UINT32_MAX, .address = address, .eh_frame = eh_frame};
-	section->is_64bit = elf->is_64bit;
-	section->swap = elf->swap;
-	section->numbers = numbers_of(elf);
+	*section = describe(elf, data, size, address, eh_frame);
 	for (uint64_t offset = 0; entry_at(section, offset, &at, &next, &wide); offset = next) {
 		struct cursor peek = at;
 		uint64_t id = wide && !eh_frame ? cursor_u64(&peek) : cursor_u32(&peek);
@@ -229,14 +238,76 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 			cie_at = belongs;
 		}
 		if (cie_good && read_fde(section, &cie, at, &fde) && fde.start)
-			vec_push(&entries,
-				 (struct cfi_entry){
-					 .start = fde.start, .end = fde.end, .offset = (uint32_t)offset, .cie = (uint32_t)belongs});
+			vec_push(&entries, (struct cfi_entry){.start = fde.start, .end = fde.end, .offset = (uint32_t)offset});
 	}
 	if (!is_sorted(entries.data, entries.len))
 		qsort(entries.data, entries.len, sizeof(*entries.data), compare_entries);
 	section->entries = entries.data;
 	section->count = entries.len;
+}
+
+/* LSB "The .eh_frame_hdr section": version, three encodings, a pointer to .eh_frame, the count, and pairs of a function's address and its
+ * FDE's. All linkers write pairs of 32 bits, relative to the table. */
+bool cfi_section_init_sorted(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
+			     const struct cfi_table *table)
+{
+	enum { PAIR = 8 };
+	struct cursor at = cursor_init(table->data, table->size, elf->swap);
+	VEC(struct cfi_entry) entries = {0};
+	uint8_t version = cursor_u8(&at), pointer = cursor_u8(&at), count_encoding = cursor_u8(&at), pairs = cursor_u8(&at);
+	*section = describe(elf, data, size, address, true);
+	if (version != 1 || pointer != (DW_EH_PE_pcrel | DW_EH_PE_sdata4) || count_encoding != DW_EH_PE_udata4 ||
+	    pairs != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+		return false;
+	cursor_u32(&at);
+	uint64_t count = cursor_u32(&at);
+	if (at.failed || !count || count > cursor_left(&at) / PAIR)
+		return false;
+	vec_reserve(&entries, count);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t start = table->address + (uint64_t)(int64_t)(int32_t)cursor_u32(&at);
+		uint64_t offset = table->address + (uint64_t)(int64_t)(int32_t)cursor_u32(&at) - address;
+		if (start && offset < section->size)
+			vec_push(&entries, (struct cfi_entry){.start = start, .offset = (uint32_t)offset});
+	}
+	section->entries = entries.data;
+	section->count = entries.len;
+	if (entries.len && is_sorted(entries.data, entries.len))
+		return true;
+	cfi_section_deinit(section);
+	return false;
+}
+
+static bool fde_at(const struct cfi_section *section, uint64_t offset, struct fde *ret)
+{
+	struct cursor at;
+	struct cie cie;
+	uint64_t next;
+	bool wide;
+	return entry_at(section, offset, &at, &next, &wide) && read_cie(section, cie_offset(section, &at, wide), &cie) &&
+	       read_fde(section, &cie, at, ret);
+}
+
+uint64_t cfi_entry_end(const struct cfi_section *section, struct cfi_entry *entry)
+{
+	uint64_t end = atomic_load_explicit(&entry->end, memory_order_relaxed);
+	struct fde fde;
+	if (end)
+		return end;
+	end = fde_at(section, entry->offset, &fde) && fde.start == entry->start ? fde.end : entry->start;
+	atomic_store_explicit(&entry->end, end, memory_order_relaxed);
+	return end;
+}
+
+bool cfi_entry_cie(const struct cfi_section *section, const struct cfi_entry *entry, uint64_t *ret)
+{
+	struct cursor at;
+	uint64_t next;
+	bool wide;
+	if (!entry_at(section, entry->offset, &at, &next, &wide))
+		return false;
+	*ret = cie_offset(section, &at, wide);
+	return !at.failed;
 }
 
 void cfi_section_deinit(struct cfi_section *section)
@@ -254,8 +325,10 @@ struct frame_state {
 	uint16_t cfa_length;
 	int32_t cfa_value;
 	bool return_signed;
+	uint64_t set; /* bit set: the register has a rule other than CFI_SAME */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
+_Static_assert(CFI_REGISTERS <= 64, "a bit for each register");
 
 enum { STATES_MAX = 8, STEPS_MAX = 1 << 16 };
 
@@ -278,6 +351,10 @@ static void set_rule(struct machine_state *state, uint64_t reg, enum cfi_kind ki
 {
 	if (reg >= CFI_REGISTERS)
 		return;
+	if (kind == CFI_SAME)
+		state->now.set &= ~((uint64_t)1 << reg);
+	else
+		state->now.set |= (uint64_t)1 << reg;
 	state->now.rules[reg] = (struct cfi_rule){.reg = (uint8_t)reg, .kind = (uint8_t)kind, .value = (int32_t)value};
 	state->framed &= ~((uint64_t)1 << reg);
 }
@@ -316,8 +393,10 @@ static void set_cfa(struct machine_state *state, uint64_t reg, int64_t offset)
 
 static void restore_rule(struct machine_state *state, uint64_t reg)
 {
-	if (reg < CFI_REGISTERS)
-		state->now.rules[reg] = state->initial.rules[reg];
+	if (reg >= CFI_REGISTERS)
+		return;
+	state->now.rules[reg] = state->initial.rules[reg];
+	state->now.set = (state->now.set & ~((uint64_t)1 << reg)) | (state->initial.set & (uint64_t)1 << reg);
 }
 
 static bool remember(struct machine_state *state)
@@ -348,9 +427,11 @@ static bool is_below(const struct machine_state *state, const struct cfi_rule *r
 static void end_row(struct machine_state *state)
 {
 	struct cfi_row row;
-	for (unsigned int i = 0; i < CFI_REGISTERS; i++)
-		if (state->now.rules[i].kind == CFI_AT_OFFSET && !is_below(state, &state->now.rules[i]))
-			state->framed |= (uint64_t)1 << i;
+	for (uint64_t left = state->now.set & ~state->framed; left; left &= left - 1) {
+		const struct cfi_rule *rule = &state->now.rules[__builtin_ctzll(left)];
+		if (rule->kind == CFI_AT_OFFSET && !is_below(state, rule))
+			state->framed |= left & -left;
+	}
 	if (!state->visit)
 		return;
 	finish_row(state, &row);
@@ -503,36 +584,28 @@ static void finish_row(const struct machine_state *state, struct cfi_row *ret)
 	ret->section = state->section->data;
 	ret->count = 0;
 	ret->popped = 0;
-	for (size_t i = 0; i < CFI_REGISTERS; i++) {
-		if (now->rules[i].kind == CFI_SAME)
-			continue;
-		ret->rules[ret->count++] = now->rules[i];
-		if ((state->framed >> i & 1) && is_below(state, &now->rules[i]))
-			ret->popped |= (uint64_t)1 << i;
+	for (uint64_t left = now->set; left; left &= left - 1) {
+		const struct cfi_rule *rule = &now->rules[__builtin_ctzll(left)];
+		ret->rules[ret->count++] = *rule;
+		if ((state->framed & left & -left) && is_below(state, rule))
+			ret->popped |= left & -left;
 	}
 }
 
 struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address)
 {
 	size_t after = partition_point(i, section->count, section->entries[i].start <= address);
-	return after && address < section->entries[after - 1].end ? &section->entries[after - 1] : NULL;
+	return after && address < cfi_entry_end(section, &section->entries[after - 1]) ? &section->entries[after - 1] : NULL;
 }
 
 /* Reads the function's entry and runs what all functions of its CIE begin with. */
-static bool begin(struct machine_state *state, const struct cfi_section *section, const struct cfi_entry *entry, struct cie *cie,
-		  struct fde *fde)
+static bool begin(struct machine_state *state, const struct cfi_section *section, const struct cfi_entry *entry, struct fde *fde)
 {
-	struct cursor at;
-	uint64_t next;
-	bool wide;
-	if (!read_cie(section, entry->cie, cie) || !entry_at(section, entry->offset, &at, &next, &wide))
+	if (!fde_at(section, entry->offset, fde))
 		return false;
-	cie_offset(section, &at, wide);
-	if (!read_fde(section, cie, at, fde))
-		return false;
-	*state = (struct machine_state){.section = section, .cie = cie, .place = fde->start, .address = UINT64_MAX};
+	*state = (struct machine_state){.section = section, .cie = &fde->cie, .place = fde->start, .address = UINT64_MAX};
 	state->now.cfa_register = UINT8_MAX;
-	if (!run(state, cie->program))
+	if (!run(state, fde->cie.program))
 		return false;
 	state->initial = state->now;
 	state->place = fde->start;
@@ -543,9 +616,8 @@ bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct
 {
 	const struct cfi_entry *entry = cfi_section_entry(section, address);
 	struct machine_state state;
-	struct cie cie;
 	struct fde fde;
-	if (!entry || !begin(&state, section, entry, &cie, &fde))
+	if (!entry || !begin(&state, section, entry, &fde))
 		return false;
 	state.address = address;
 	if (!run(&state, fde.program))
@@ -557,9 +629,8 @@ bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct
 bool cfi_section_rows(const struct cfi_section *section, const struct cfi_entry *entry, cfi_visitor visit, void *context)
 {
 	struct machine_state state;
-	struct cie cie;
 	struct fde fde;
-	if (!begin(&state, section, entry, &cie, &fde))
+	if (!begin(&state, section, entry, &fde))
 		return false;
 	state.visit = visit;
 	state.context = context;

@@ -45,9 +45,9 @@ struct cfi_row {
 };
 
 struct cfi_entry {
-	uint64_t start, end;		       /* virtual addresses */
+	uint64_t start;			       /* virtual address */
+	uint64_t _Atomic end;		       /* private: cfi_entry_end() */
 	uint32_t offset;		       /* of the FDE in the section */
-	uint32_t cie;			       /* and of its CIE */
 	struct cfi_function *_Atomic function; /* packed.c: its rows, NULL until asked for */
 };
 
@@ -66,7 +66,21 @@ struct cfi_section {
 /* Finds all functions in a section of call frame information. `elf` says how its pointers are written. */
 void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 		      bool eh_frame);
+/* The same of .eh_frame by the sorted table of its functions that linkers make for run-time unwinders (.eh_frame_hdr), without reading the
+ * section: a function's entry is read when it is asked for. What the table has of other sections is left out. False: it is of another form,
+ * or not sorted. */
+struct cfi_table {
+	const uint8_t *data;
+	size_t size;
+	uint64_t address;
+};
+bool cfi_section_init_sorted(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
+			     const struct cfi_table *table);
 void cfi_section_deinit(struct cfi_section *section);
+/* Where the function ends; of one whose entry is broken, where it begins. Thread-safe, as all that follow. */
+uint64_t cfi_entry_end(const struct cfi_section *section, struct cfi_entry *entry);
+/* The offset of the CIE that it belongs to; false when its entry is broken. */
+bool cfi_entry_cie(const struct cfi_section *section, const struct cfi_entry *entry, uint64_t *ret);
 /* The row for a virtual address; false when no function covers it or its program is broken. */
 bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret);
 /* The function that covers it, or NULL. */

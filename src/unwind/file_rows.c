@@ -18,6 +18,7 @@ struct collecting {
 	uint64_t start, end;		   /* addresses of which rows are wanted */
 	uint64_t latest;		   /* where the newest row begins */
 	bool unordered;
+	const struct goroutine_switch *switches; /* what the function is; or NULL */
 	struct file_rows *out;
 };
 
@@ -38,8 +39,22 @@ static void add_own_row(void *context, uint64_t address, const struct cfi_row *r
 
 	collecting->unordered |= address < collecting->latest;
 	collecting->latest = address;
-	if (address < collecting->end)
-		add_row(collecting, address < collecting->start ? collecting->start : address, walk_row_of(collecting->section, row));
+	if (address >= collecting->end)
+		return;
+	struct walk_row walk = walk_row_of(collecting->section, row);
+	if (collecting->switches && walk.base == WALK_SP) {
+		walk.base = collecting->switches->kind == WALK_BEGINS_PROGRAM ? WALK_END : WALK_SWITCH;
+		walk.more = collecting->switches->kind;
+	}
+	add_row(collecting, address < collecting->start ? collecting->start : address, walk);
+}
+
+static const struct goroutine_switch *find_switch(const struct unwind_tables *tables, uint64_t start)
+{
+	for (size_t i = 0; i < tables->switch_count; i++)
+		if (tables->switches[i].start == start)
+			return &tables->switches[i];
+	return NULL;
 }
 
 /* The rows of a function in [start, end). Of a program that is broken somewhere, or goes back and forth, none can be told by itself. */
@@ -51,6 +66,7 @@ static void add_function(struct collecting *collecting, const struct cfi_section
 	collecting->end = end;
 	collecting->latest = entry->start;
 	collecting->unordered = false;
+	collecting->switches = find_switch(collecting->tables, entry->start);
 	add_row(collecting, start, (struct walk_row){.base = WALK_OTHER});
 	size_t count = collecting->out->rows.len;
 	if (cfi_section_rows(section, entry, add_own_row, collecting) && !collecting->unordered)
@@ -62,8 +78,8 @@ static void add_function(struct collecting *collecting, const struct cfi_section
 static bool has_stubs(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < elf->section_count; i++)
-		if (!strncmp(elf->sections[i].name, ".plt", 4) && elf->sections[i].addr < end &&
-		    elf->sections[i].addr + elf->sections[i].size > start)
+		if (elf->sections[i].addr < end && elf->sections[i].addr + elf->sections[i].size > start &&
+		    !strncmp(elf->sections[i].name, ".plt", 4))
 			return true;
 	return false;
 }
@@ -72,21 +88,20 @@ static bool has_stubs(const struct elf_file *elf, uint64_t start, uint64_t end)
  * one that begins at or before it. */
 static void add_range(struct collecting *collecting, unsigned int level, uint64_t start, uint64_t end)
 {
-	enum { SECTIONS = sizeof(collecting->tables->sections) / sizeof(collecting->tables->sections[0]) };
 	const struct cfi_section *section = &collecting->tables->sections[level];
 
 	if (start >= end)
 		return;
-	if (level == SECTIONS) {
+	if (level == UNWIND_SECTIONS) {
 		bool stubs = has_stubs(&collecting->tables->runtime, start, end);
 		add_row(collecting, start, (struct walk_row){.base = stubs ? WALK_OTHER : WALK_NONE});
 		return;
 	}
 	size_t i = partition_point(n, section->count, section->entries[n].start <= start);
 	for (i -= i > 0; i < section->count && section->entries[i].start < end; i++) {
-		const struct cfi_entry *entry = &section->entries[i];
-		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end;
-		uint64_t begin = entry->start < start ? start : entry->start, stop = entry->end < next ? entry->end : next;
+		struct cfi_entry *entry = &section->entries[i];
+		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end, own = cfi_entry_end(section, entry);
+		uint64_t begin = entry->start < start ? start : entry->start, stop = own < next ? own : next;
 		if (begin >= stop)
 			continue;
 		add_range(collecting, level + 1, start, begin);
@@ -109,8 +124,12 @@ bool file_rows_extent(struct resolver *resolver, struct dso *dso, uint32_t align
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
 	const struct elf_file *elf = &tables->runtime;
 
+	bool any = false;
+
 	*ret_end = 0;
-	if ((!tables->sections[0].count && !tables->sections[1].count) || dso->jitdump)
+	for (int i = 0; i < UNWIND_SECTIONS; i++)
+		any |= tables->sections[i].count > 0;
+	if (!any || dso->jitdump)
 		return false;
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		if (!has_code(&elf->segments[i], *ret_end))

@@ -1,4 +1,4 @@
-/* Rows of a part of a file, by place in the file, for who walks stacks elsewhere (capture/stack_walker.h). */
+/* Rows of a part of a file, by place in the file, for who walks stacks elsewhere (capture/stacks/stack_walker.h). */
 #pragma once
 
 #include "base/vec.h"

@@ -6,16 +6,38 @@
 #include "symbol/elf/vdso.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void open_eh_frame(struct unwind_tables *tables)
+const char *unwind_section_name(enum unwind_section section)
+{
+	static const char *const names[UNWIND_SECTIONS] = {".eh_frame", ".bolt.org.eh_frame", ".debug_frame"};
+	return names[section];
+}
+
+/* Its table's name follows from its own; what a recording carries has none. */
+static void open_frames(struct unwind_tables *tables, enum unwind_section which)
 {
 	const struct elf_file *elf = &tables->runtime;
-	const struct elf_section *section = elf_section(elf, ".eh_frame");
+	char name[32];
+	const struct elf_section *section = elf_section(elf, unwind_section_name(which));
 	const uint8_t *data = section ? elf_section_data(elf, section) : NULL;
-	if (data)
-		cfi_section_init(&tables->sections[0], elf, data, section->size, section->addr, true);
+	if (!data)
+		return;
+	snprintf(name, sizeof(name), "%s_hdr", unwind_section_name(which));
+	const struct elf_section *header = elf_section(elf, name);
+	const struct cfi_table table = {.data = header ? elf_section_data(elf, header) : NULL,
+					.size = header ? header->size : 0,
+					.address = header ? header->addr : 0};
+	if (!table.data || !cfi_section_init_sorted(&tables->sections[which], elf, data, section->size, section->addr, &table))
+		cfi_section_init(&tables->sections[which], elf, data, section->size, section->addr, true);
+}
+
+static void open_eh_frame(struct unwind_tables *tables)
+{
+	open_frames(tables, UNWIND_EH_FRAME);
+	open_frames(tables, UNWIND_UNMOVED);
 }
 
 static void open_debug_frame(struct unwind_tables *tables, const struct elf_file *elf)
@@ -24,7 +46,7 @@ static void open_debug_frame(struct unwind_tables *tables, const struct elf_file
 	size_t size;
 	const uint8_t *data = section ? elf_section_inflate(elf, section, &size, &tables->inflated) : NULL;
 	if (data)
-		cfi_section_init(&tables->sections[1], elf, data, size, 0, false);
+		cfi_section_init(&tables->sections[UNWIND_DEBUG_FRAME], elf, data, size, 0, false);
 }
 
 /* The sections behind each other, as if they were the file. */
@@ -103,12 +125,13 @@ void *unwind_tables_make(const struct symbol_options *options, const struct dso 
 		return tables;
 	if (runtime_file_open(options, dso, &tables->runtime))
 		open_eh_frame(tables);
+	tables->switch_count = tables->runtime.data ? goroutine_switches(&tables->runtime, tables->switches) : 0;
 	symbol_files_find(options, dso, &tables->files);
 	if (tables->runtime.data && elf_section(&tables->runtime, ".debug_frame"))
 		open_debug_frame(tables, &tables->runtime);
 	else
 		open_debug_frame(tables, tables->files.symbols);
-	if (!tables->sections[1].count)
+	if (!tables->sections[UNWIND_DEBUG_FRAME].count)
 		symbol_files_close(&tables->files);
 	return tables;
 }
@@ -116,8 +139,8 @@ void *unwind_tables_make(const struct symbol_options *options, const struct dso 
 void unwind_tables_destroy(void *attachment)
 {
 	struct unwind_tables *tables = attachment;
-	cfi_section_deinit(&tables->sections[0]);
-	cfi_section_deinit(&tables->sections[1]);
+	for (int i = 0; i < UNWIND_SECTIONS; i++)
+		cfi_section_deinit(&tables->sections[i]);
 	for (size_t i = 0; tables->dump && i < tables->dump->codes.len; i++)
 		cfi_section_deinit(&tables->codes[i]);
 	free(tables->codes);
@@ -149,7 +172,10 @@ bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struc
 	const struct jitdump_code *code = tables->dump ? jitdump_find(tables->dump, vaddr) : NULL;
 	if (code)
 		return cfi_section_row(&tables->codes[code - tables->dump->codes.data], vaddr, ret);
-	return cfi_section_row(&tables->sections[0], vaddr, ret) || cfi_section_row(&tables->sections[1], vaddr, ret);
+	for (int i = 0; i < UNWIND_SECTIONS; i++)
+		if (cfi_section_row(&tables->sections[i], vaddr, ret))
+			return true;
+	return false;
 }
 
 static bool in_linkage_section(const struct elf_section *section, uint64_t vaddr)
@@ -185,9 +211,9 @@ struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint6
 	const struct jitdump_code *code = tables->dump ? jitdump_find(tables->dump, vaddr) : NULL;
 	if (code)
 		return packed_row_at(&tables->codes[code - tables->dump->codes.data], vaddr);
-	struct packed_row row = packed_row_at(&tables->sections[0], vaddr);
-	if (row.base == PACKED_NONE)
-		row = packed_row_at(&tables->sections[1], vaddr);
+	struct packed_row row = {.base = PACKED_NONE};
+	for (int i = 0; i < UNWIND_SECTIONS && row.base == PACKED_NONE; i++)
+		row = packed_row_at(&tables->sections[i], vaddr);
 	return row.base == PACKED_NONE ? stub_row(&tables->runtime, vaddr) : row;
 }
 
@@ -196,6 +222,8 @@ const struct packed_row *unwind_tables_function(const struct unwind_tables *tabl
 	const struct jitdump_code *code = tables->dump ? jitdump_find(tables->dump, vaddr) : NULL;
 	if (code)
 		return packed_rows_of(&tables->codes[code - tables->dump->codes.data], vaddr, ret_count);
-	const struct packed_row *rows = packed_rows_of(&tables->sections[0], vaddr, ret_count);
-	return rows ? rows : packed_rows_of(&tables->sections[1], vaddr, ret_count);
+	const struct packed_row *rows = NULL;
+	for (int i = 0; i < UNWIND_SECTIONS && !rows; i++)
+		rows = packed_rows_of(&tables->sections[i], vaddr, ret_count);
+	return rows;
 }

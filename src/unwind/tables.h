@@ -4,21 +4,33 @@
 #include "model/jitdump.h"
 #include "symbol/debugfile.h"
 #include "symbol/resolve.h"
+#include "unwind/goroutines.h"
 #include "unwind/packed.h"
+
+/* In the order in which they are asked. */
+enum unwind_section {
+	UNWIND_EH_FRAME,
+	UNWIND_UNMOVED, /* .bolt.org.eh_frame: in programs that BOLT has laid out anew, of functions that have stayed where they were */
+	UNWIND_DEBUG_FRAME,
+	UNWIND_SECTIONS,
+};
 
 struct unwind_tables {
 	struct elf_file runtime;   /* the mapped file; of one that the recording carries, its sections alone */
 	bool is_carried;	   /* … and its offsets lead nowhere */
 	struct symbol_files files; /* its debug file, for .debug_frame */
 	void *inflated;
-	struct cfi_section sections[2]; /* .eh_frame, then .debug_frame; count 0 = none */
-	const struct jitdump *dump;	/* of generated code, or NULL */
-	struct cfi_section *codes;	/* for each piece of its code */
+	struct goroutine_switch switches[GOROUTINE_SWITCHES];
+	size_t switch_count;
+	struct cfi_section sections[UNWIND_SECTIONS]; /* count 0 = none */
+	const struct jitdump *dump;		      /* of generated code, or NULL */
+	struct cfi_section *codes;		      /* for each piece of its code */
 };
 
 /* For resolver_attachment(). Never NULL: a file that is not there has empty tables. */
 void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso);
 void unwind_tables_destroy(void *attachment);
+const char *unwind_section_name(enum unwind_section section);
 
 /* The virtual address in the file of a dso address (file offset); false when no segment covers it. Of generated code the dso address
  * itself. */

@@ -77,6 +77,21 @@ static bool is_third(const struct frame_registers *numbers, const struct cfi_row
 	return true;
 }
 
+static bool is_wide(const struct frame_registers *numbers, const struct cfi_row *row, struct walk_row *ret)
+{
+	int64_t units = row->cfa_value / WALK_UNIT;
+
+	if (row->cfa_kind != CFI_IS_OFFSET || row->cfa_register != numbers->sp || row->signal_frame || row->cfa_value % WALK_UNIT ||
+	    units <= INT16_MAX || units >> 24 || !is_kept_at(row, numbers->ip, ARCH_NO_REGISTER, &ret->ip))
+		return false;
+	if (rule_of(row, numbers->fp) && !is_kept_at(row, numbers->fp, ARCH_NO_REGISTER, &ret->fp))
+		return false;
+	ret->base = WALK_WIDE;
+	ret->cfa = (int16_t)(units & 0xffff);
+	ret->more = (uint8_t)(units >> 16);
+	return true;
+}
+
 static bool is_aligned(const struct frame_registers *numbers, const struct cfi_row *row, struct walk_row *ret)
 {
 	if (row->signal_frame || !is_place(row, row->cfa_value, row->cfa_length, numbers->fp, true, &ret->cfa) ||
@@ -128,7 +143,7 @@ struct walk_row walk_row_of(const struct cfi_section *section, const struct cfi_
 	if (numbers->third != ARCH_NO_REGISTER && row->return_register == numbers->ip &&
 	    (row->cfa_kind == CFI_IS_EXPRESSION
 		     ? is_aligned(numbers, row, &walk) || is_signal(numbers, row, &walk) || is_stub(numbers, row, &walk)
-		     : is_third(numbers, row, &walk)))
+		     : is_third(numbers, row, &walk) || is_wide(numbers, row, &walk)))
 		return walk;
 	return (struct walk_row){.base = WALK_OTHER};
 }

@@ -15,12 +15,22 @@ enum walk_base {
 	WALK_NONE,    /* no row: the frame pointer is all that there is */
 	WALK_THIRD,   /* x86-64: rbx plus `cfa` */
 	WALK_ALIGNED, /* in memory, at the frame pointer plus `cfa`; so are the saved registers. The stack was aligned anew */
-	WALK_STUB,   /* of the procedure linkage table: the stack pointer plus `cfa`, and 8 more when the lower four bits of the address are
+	WALK_STUB, /* of the procedure linkage table: the stack pointer plus `cfa`, and 8 more when the lower four bits of the address are
 			 `more` or above */
+	WALK_WIDE, /* x86-64: the stack pointer plus `cfa`, without its sign, plus `more` << 16: a frame of 128 KB or more. rbx is lost */
+	WALK_SWITCH, /* as WALK_SP, but in a function of Go's runtime that changes stacks (goroutines.h): if it has, the goroutine's comes next,
+			 `more`: enum walk_switch. rbx is lost */
 	WALK_SIGNAL, /* in memory, at the stack pointer plus `cfa`; so is all else. The caller was interrupted, it did not call */
 };
 
 enum { WALK_UNIT = 4, WALK_SAME = INT16_MIN, WALK_LOST = INT16_MIN + 1, WALK_MORE_LOST = UINT8_MAX };
+
+enum walk_switch {
+	WALK_GOES_ON_AT_CALL,  /* the goroutine has called it */
+	WALK_GOES_ON_AT_PLACE, /* the goroutine is at the beginning of a function, as if it had been interrupted there */
+	WALK_BEGINS_THREAD,    /* what this calls is the first of a thread */
+	WALK_BEGINS_PROGRAM,   /* no row says this: nobody calls it, WALK_END */
+};
 
 struct walk_row {
 	uint32_t start;

@@ -25,21 +25,31 @@ static void read_symbols(const struct elf_file *elf)
 	}
 }
 
+static void read_rows(struct cfi_section *frames)
+{
+	struct cfi_row row;
+	for (size_t i = 0; i < frames->count && i < 200; i++) {
+		cfi_section_row(frames, frames->entries[i].start, &row);
+		cfi_section_row(frames, cfi_entry_end(frames, &frames->entries[i]) - 1, &row);
+	}
+	cfi_section_deinit(frames);
+}
+
 static void read_frames(const struct elf_file *elf, const char *name, bool eh_frame)
 {
 	const struct elf_section *section = elf_section(elf, name);
 	struct cfi_section frames;
-	struct cfi_row row;
 	size_t size;
 	void *owned = NULL;
 	const uint8_t *data = section ? elf_section_inflate(elf, section, &size, &owned) : NULL;
 	if (data) {
 		cfi_section_init(&frames, elf, data, size, section->addr, eh_frame);
-		for (size_t i = 0; i < frames.count && i < 200; i++) {
-			cfi_section_row(&frames, frames.entries[i].start, &row);
-			cfi_section_row(&frames, frames.entries[i].end - 1, &row);
-		}
-		cfi_section_deinit(&frames);
+		read_rows(&frames);
+		const struct elf_section *header = elf_section(elf, ".eh_frame_hdr");
+		const struct cfi_table table = {header ? elf_section_data(elf, header) : NULL, header ? header->size : 0,
+						header ? header->addr : 0};
+		if (table.data && cfi_section_init_sorted(&frames, elf, data, size, section->addr, &table))
+			read_rows(&frames);
 	}
 	free(owned);
 }

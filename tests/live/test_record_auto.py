@@ -243,11 +243,12 @@ def test_as_copies_are_unwound(perf, oracle, live, tmp_path, program):
 
 
 def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program):
-    """The same with a BPF program that unwinds, once it knows the rules of the files: what came before comes as copies."""
+    """The same with a BPF program that unwinds, once it knows the rules of the files: what came before comes as copies. Which program a shell starts
+    nobody can foresee."""
     if not is_walked():
         pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
     text, _ = record_with_rules(perf, tmp_path, [program.name, r"libc\."], "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=8192,name=copies/u", "-e",
-                                "minor-faults/call-graph=auto,name=chains/u", "--", program, DEPTH, "fault", 40, tmp_path / "go")
+                                "minor-faults/call-graph=auto,name=chains/u", "--", "sh", "-c", f"{program} {DEPTH} fault 40 {tmp_path}/go; true")
     counts = re.search(r"stacks: (\d+) unwound in the kernel, (\d+) copied", text)
     assert int(counts[1]) >= 40 * 16 and int(counts[2]) > 0
     early = int(re.search(r"copied and unwound by the recorder, (\d+) of them before it had read the unwind rules of their files", text)[1])
@@ -256,6 +257,139 @@ def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program)
     by_event = [[stack for head, stack in found if f"{name}:" in head and stack[0] == "burn"] for name in ("copies", "chains")]
     assert len(by_event[0]) >= 40 * 16 and by_event[0] == by_event[1]
     assert_whole(by_event[1])
+
+
+def count_copies(said):
+    told = re.search(r"stacks: (\d+) unwound in the kernel, (\d+) copied", said)
+    return int(told[1]), int(told[2])
+
+
+def test_rules_of_a_command_are_read_before_it_begins(perf, live, walked, tracefs, tmp_path, build):
+    """From its first instruction on, in its libraries as well: where they are is what the dynamic linker is going to find."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib.c").write_text("#include <unistd.h>\nvoid twice(void) { getppid(); getppid(); __asm__ volatile(\"\"); }\n")
+    (tmp_path / "main.c").write_text("void twice(void);\nint main(void) { twice(); __asm__ volatile(\"\"); return 0; }\n")
+    flags = ["-O2", "-fomit-frame-pointer"]
+    subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-o", tmp_path / "lib/libtwice.so", tmp_path / "lib.c"], check=True)
+    subprocess.run(["gcc", *flags, "-o", tmp_path / "calls", tmp_path / "main.c", f"-L{tmp_path}/lib", "-ltwice", "-Wl,-rpath,$ORIGIN/lib"], check=True)
+    script = tmp_path / "script"
+    script.write_text(f"#!{tmp_path}/calls\n")
+    script.chmod(0o755)
+    for command in ("./calls", script):
+        done = perf("record", "-vv", "-g", "-e", "syscalls:sys_enter_*", "-o", tmp_path / "data", "--", command, cwd=tmp_path)
+        walked_stacks, copied = count_copies(done.stderr)
+        assert walked_stacks > 10 and copied == 0, done.stderr
+        read, files = re.search(r"stacks: the unwind rules of (\d+) of (\d+) files were read before, in [\d.]+ ms", done.stderr).groups()
+        assert read == files == "4" and f"unwind rules of {tmp_path}/lib/libtwice.so after 0 copies" in done.stderr, done.stderr
+        found = [stack for head, stack in stacks(perf, tmp_path / "data") if "sys_enter_getppid:" in head]
+        assert len(found) == 2 and all(stack[1:3] == ["twice", "main"] and stack[-1] == "_start" for stack in found), found
+
+
+@pytest.mark.parametrize("words", [["-p"], ["-a"]], ids=" ".join)
+def test_rules_of_what_runs_are_read_before_events(perf, live_system, walked, tmp_path, program, words):
+    with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "begun\n"
+            target = ["-p", str(process.pid)] if words == ["-p"] else words
+            done = perf("record", "-vv", "-o", tmp_path / "data", *CLOCK, "-g", *target, "--", *started.while_it_runs(process.pid, 0.2))
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    begun = done.stderr.index(" files were read before")
+    assert re.search(rf"unwind rules of {program} after 0 copies", done.stderr[:begun]), done.stderr
+    assert re.search(r"unwind rules of \S*/libc\S* after 0 copies", done.stderr[:begun]), done.stderr
+    assert_whole(own(stacks(perf, tmp_path / "data")))
+
+
+# A frame of 200 KB, of which no copy shows the end, below it a small one.
+WIDE = r"""
+#include <unistd.h>
+static volatile long sink;
+__attribute__((noinline)) static void leaf(volatile char *room)
+{
+	for (int i = 0; i < 5; i++)
+		sink += getppid() + room[i];
+}
+__attribute__((noinline)) static void wide(void)
+{
+	volatile char room[200000];
+	room[0] = room[4] = 1;
+	leaf(room);
+	sink += room[1];
+}
+int main(void)
+{
+	wide();
+	return sink < 0;
+}
+"""
+
+
+def test_frames_of_any_size(perf, live, walked, tracefs, tmp_path):
+    """And rules that BOLT has put into a section of another name."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("other rows have no room for it")
+    (tmp_path / "wide.c").write_text(WIDE)
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-fno-stack-clash-protection", "-o", tmp_path / "wide", tmp_path / "wide.c"], check=True)
+    subprocess.run(["objcopy", "--rename-section", ".eh_frame=.bolt.org.eh_frame", tmp_path / "wide", tmp_path / "moved"], check=True)
+    for name in ("wide", "moved"):
+        done = perf("record", "-v", "-g", "-e", "syscalls:sys_enter_getppid", "-o", tmp_path / "data", "--", tmp_path / name)
+        assert count_copies(done.stderr) == (5, 0) and "Unwound 5 stacks, all complete" in done.stderr, done.stderr
+        found = [stack for _, stack in stacks(perf, tmp_path / "data")]
+        assert all(stack[1:4] == ["leaf", "wide", "main"] and stack[-1] == "_start" for stack in found), found
+
+
+# Maps memory from two places at which Go's runtime has changed to the thread's own stack: for large pieces of memory, and for the stack of a goroutine that grows.
+GOROUTINES = r"""
+package main
+
+var kept [][]byte
+
+//go:noinline
+func work() { kept = append(kept, make([]byte, 80<<20)) }
+
+//go:noinline
+func deep(n int) byte {
+	var room [1 << 20]byte
+	room[n] = 1
+	if n > 0 {
+		return deep(n-1) + room[0]
+	}
+	return room[0]
+}
+func main() {
+	done := make(chan bool)
+	go func() {
+		for i := 0; i < 4; i++ {
+			work()
+		}
+		deep(100)
+		done <- true
+	}()
+	<-done
+}
+"""
+
+
+def test_stacks_of_goroutines(perf, live, walked, tracefs, tmp_path):
+    """Behind what the runtime does on a thread's own stack comes the goroutine for which it does it; every stack has an end."""
+    if os.uname().machine != "x86_64" or not shutil.which("go"):
+        pytest.skip("needs go, on x86-64")
+    (tmp_path / "routines.go").write_text(GOROUTINES)
+    subprocess.run(["go", "build", "-o", tmp_path / "routines", tmp_path / "routines.go"], check=True, env=os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod"})
+    done = perf("record", "-v", "-g", "-e", "syscalls:sys_enter_mmap", "-e", "syscalls:sys_enter_futex", "-o", tmp_path / "data", "--", tmp_path / "routines")
+    assert ", all complete" in done.stderr and count_copies(done.stderr)[1] == 0, done.stderr
+    found = [stack for _, stack in stacks(perf, tmp_path / "data") if any(name.startswith("runtime.") for name in stack)]
+    assert {stack[-1] for stack in found} <= {"runtime.goexit.abi0", "runtime.clone.abi0", "runtime.rt0_go.abi0", "runtime.mcall", "runtime.morestack.abi0", "runtime.systemstack.abi0"}, found
+    mapping = [stack for head, stack in stacks(perf, tmp_path / "data") if "sys_enter_mmap:" in head]
+    working, growing = ([stack for stack in mapping if name in stack] for name in ("main.work", "main.deep"))
+    assert len(working) >= 4 and len(growing) >= 4
+    for stack in working:
+        at = stack.index("main.work")
+        assert "runtime.systemstack.abi0" in stack[:at] and stack[at + 1:] == ["main.main.func1", "runtime.goexit.abi0"], stack
+    for stack in growing:
+        at = stack.index("main.deep")
+        assert stack[at - 1] == "runtime.morestack.abi0" and stack[-2:] == ["main.main.func1", "runtime.goexit.abi0"] and set(stack[at:-2]) == {"main.deep"}, stack
 
 
 # Calls touch() by ways that rules of call frames tell differently: from a signal handler, below a frame that was aligned anew, and from generated code with a frame

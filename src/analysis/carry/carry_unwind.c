@@ -74,22 +74,23 @@ static void settle_pieces(struct carry *carry, const struct cfi_section *section
 }
 
 /* The entries for the addresses, and for the bytes before them, where calls are. */
-static void add_frames(struct carry *carry, const struct unwind_tables *tables, const struct cfi_section *section,
-		       const uint64_t *addresses, size_t count, struct carried_unwind *ret)
+static void add_frames(struct carry *carry, const struct unwind_tables *tables, enum unwind_section which, const uint64_t *addresses,
+		       size_t count, struct carried_unwind *ret)
 {
+	const struct cfi_section *section = &tables->sections[which];
 	entry_list entries = {0};
-	uint64_t vaddr;
+	uint64_t vaddr, cie;
 	for (size_t i = 0; i < 2 * count; i++) {
 		const struct cfi_entry *entry =
 			unwind_tables_vaddr(tables, addresses[i / 2] - i % 2, &vaddr) ? cfi_section_entry(section, vaddr) : NULL;
-		if (!entry)
+		if (!entry || !cfi_entry_cie(section, entry, &cie))
 			continue;
-		add_entry(section, entry->cie, &entries);
+		add_entry(section, cie, &entries);
 		add_entry(section, entry->offset, &entries);
 	}
 	if (entries.len) {
 		struct carried_section *carried = &ret->sections[ret->section_count++];
-		*carried = (struct carried_section){.name = section->eh_frame ? ".eh_frame" : ".debug_frame", .vaddr = section->address};
+		*carried = (struct carried_section){.name = unwind_section_name(which), .vaddr = section->address};
 		settle_pieces(carry, section, &entries, carried);
 	}
 	vec_deinit(&entries);
@@ -131,7 +132,7 @@ void carry_unwind(struct carry *carry, const struct carry_file *file, const uint
 		.machine = elf->machine,
 		.entry = elf->entry,
 		.loads = arena_alloc(&carry->arena, elf->segment_count * sizeof(*ret->loads)),
-		.sections = arena_alloc(&carry->arena, (elf->section_count + (size_t)2) * sizeof(*ret->sections)),
+		.sections = arena_alloc(&carry->arena, (elf->section_count + (size_t)UNWIND_SECTIONS) * sizeof(*ret->sections)),
 	};
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *segment = &elf->segments[i];
@@ -139,9 +140,9 @@ void carry_unwind(struct carry *carry, const struct carry_file *file, const uint
 			ret->loads[ret->load_count++] =
 				(struct carried_load){segment->offset, segment->vaddr, segment->filesz, segment->flags};
 	}
-	for (size_t i = 0; i < sizeof(tables->sections) / sizeof(tables->sections[0]); i++)
+	for (enum unwind_section i = 0; i < UNWIND_SECTIONS; i++)
 		if (tables->sections[i].count)
-			add_frames(carry, tables, &tables->sections[i], addresses, count, ret);
+			add_frames(carry, tables, i, addresses, count, ret);
 	add_stubs(carry, elf, ret);
 	uint64_t size = size_of(ret);
 	if (size > CARRIED_UNWIND_MAX || size > CARRIED_UNWIND_ALL - carry->unwind_size || !ret->section_count)

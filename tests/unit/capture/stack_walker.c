@@ -1,5 +1,5 @@
 /* What is said of files whose unwind rules the kernel has no room for. */
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_walker.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

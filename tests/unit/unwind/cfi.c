@@ -96,6 +96,50 @@ static bool row_agrees(const struct cfi_section *section, char *line, const stru
 	return same;
 }
 
+/* The linker's table leads to the functions that a walk over the section finds. */
+static void sorted_table(void **state)
+{
+	char path[512];
+	struct elf_file elf;
+	struct cfi_section walked, sorted;
+	if (!find_library(path))
+		skip();
+	assert_null(elf_open(path, &elf));
+	const struct elf_section *found = elf_section(&elf, ".eh_frame"), *header = elf_section(&elf, ".eh_frame_hdr");
+	assert_true(found && header);
+	uint8_t *bytes = malloc(header->size);
+	memcpy(bytes, elf_section_data(&elf, header), header->size);
+	struct cfi_table table = {.data = bytes, .size = header->size, .address = header->addr};
+	const uint8_t *data = elf_section_data(&elf, found);
+	cfi_section_init(&walked, &elf, data, found->size, found->addr, true);
+	assert_true(cfi_section_init_sorted(&sorted, &elf, data, found->size, found->addr, &table));
+	assert_true(walked.count > 1000);
+	assert_int_equal(sorted.count, walked.count);
+	for (size_t i = 0; i < walked.count; i++) {
+		struct cfi_entry *x = &walked.entries[i], *y = &sorted.entries[i];
+		uint64_t cie, other;
+		assert_int_equal(x->start, y->start);
+		assert_int_equal(x->offset, y->offset);
+		assert_int_equal(cfi_entry_end(&walked, x), cfi_entry_end(&sorted, y));
+		assert_true(cfi_entry_cie(&walked, x, &cie) && cfi_entry_cie(&sorted, y, &other) && cie == other);
+	}
+	cfi_section_deinit(&sorted);
+	/* Entries that the table tells wrongly cover nothing; one that isn't sorted is no table. */
+	struct cfi_row row;
+	uint64_t start = walked.entries[7].start;
+	bytes[12 + 7 * 8 + 4] ^= 4;
+	assert_true(cfi_section_init_sorted(&sorted, &elf, data, found->size, found->addr, &table));
+	assert_true(cfi_section_row(&walked, start, &row) && !cfi_section_row(&sorted, start, &row));
+	cfi_section_deinit(&sorted);
+	bytes[12 + 7 * 8 + 3] ^= 0x40;
+	assert_false(cfi_section_init_sorted(&sorted, &elf, data, found->size, found->addr, &table));
+	table.size = 11;
+	assert_false(cfi_section_init_sorted(&sorted, &elf, data, found->size, found->addr, &table));
+	cfi_section_deinit(&walked);
+	free(bytes);
+	elf_close(&elf);
+}
+
 static void every_row(void **state)
 {
 	char path[512], command[600], line[1024];
@@ -144,6 +188,6 @@ static void every_row(void **state)
 int unwind_cfi_tests(void);
 int unwind_cfi_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(every_row)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(every_row), cmocka_unit_test(sorted_table)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

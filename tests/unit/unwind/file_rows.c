@@ -37,7 +37,7 @@ static struct walk_row row_at(const struct file_rows *rows, uint64_t place)
 static struct walk_row expect(const struct unwind_tables *tables, uint64_t address)
 {
 	struct cfi_row row;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < UNWIND_SECTIONS; i++)
 		if (cfi_section_row(&tables->sections[i], address, &row))
 			return walk_row_of(&tables->sections[i], &row);
 	for (uint32_t i = 0; i < tables->runtime.section_count; i++) {

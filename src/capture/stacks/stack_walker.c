@@ -1,77 +1,20 @@
 /* A sample follows the program's record at once, unless the ring was full or another interrupt came between them, whose record and sample
  * lie in between then. So the last records of a ring are kept as a stack, and a sample takes the newest one of its thread. */
-#include "capture/stack_walker.h"
+#include "capture/stacks/stack_walker_internal.h"
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "kernel/perf_open.h"
 #include "kernel/tracing/dynamic_events.h"
 #include "kernel/tracing/tracefs.h"
-#include "unwind/file_rows.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* How deep interrupts that take samples lie in each other, and how long the outer ones may have waited for their samples. */
-enum { NESTED = 4, NESTED_NS = 10000000 };
-
-struct kept {
-	uint32_t tid;
-	uint64_t time;
-	struct strbuf record; /* begins 4 bytes before the record, which so has its addresses aligned */
-};
-
-struct kept_records {
-	struct kept each[NESTED];
-	unsigned int count;
-	uint64_t bytes; /* of all records so far, as the program counts them */
-};
-
-/* Of a large file only those parts are read that stacks meet, of a smaller one all. */
-enum { PART = 1 << 18, ALL_OF = 8 << 20 };
-_Static_assert(PART % (1 << USER_STACKS_BLOCK_BITS) == 0, "a part has whole blocks");
-
-struct wanted {
-	struct user_stacks_file file;
-	struct dso *dso;
-	size_t first;		  /* who has its rows: this one, or the first one of the same file, which this is another identity of */
-	uint64_t copies, waiting; /* so far; of them since rows were given the last time */
-	bool entered;		  /* the program knows the file */
-	struct user_stacks_code code;
-	uint64_t begin, end; /* of its code, in the file; equal: nothing is known of it */
-	uint64_t asked;	     /* the first place of which rows are lacking */
-	uint8_t *noted;	     /* by part: it was given, or is … */
-	VEC(uint32_t) parts; /* … to be given, the last one first */
-	size_t rows;	     /* that were given */
-};
-
-struct stack_walker {
-	struct bpf_user_stacks *program;
-	struct python_frames *python; /* or NULL */
-	struct dynamic_events probes; /* if there are tracepoints */
-	struct event_attr attr;	      /* of the program's records */
-	struct sample_layout layout;
-	VEC(int) counters;
-	struct map64 ids;
-	struct map64 noted;	   /* files, by a hash */
-	VEC(struct wanted) wanted; /* the same, in their order */
-	struct map64 by_dso;	   /* the first one of each */
-	struct map64 met;	   /* dsos that were expected: once is enough, since each process that begins maps the same ones */
-	VEC(struct dso *) expected;
-	struct kept_records *kept; /* by ring */
-	const struct ring_set *ring_set;
-	size_t rings;
-	uint64_t memory; /* of rows, at most */
-	bool full;
-};
 
 /* Those that aren't passed at a place in the kernel or in a program can have no program of ours. */
 static bool is_passed(const struct event *event)
@@ -191,6 +134,7 @@ void stack_walker_close(struct stack_walker *walker)
 		vec_deinit(&walker->wanted.data[i].parts);
 	}
 	vec_deinit(&walker->wanted);
+	vec_deinit(&walker->working);
 	vec_deinit(&walker->expected);
 	free(walker);
 }
@@ -349,11 +293,11 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	if (is_python(sample.raw, sample.raw_size))
 		return true;
 	if (records->count == NESTED) { /* the oldest one's sample was lost */
-		struct kept oldest = records->each[0];
+		struct kept_record oldest = records->each[0];
 		memmove(&records->each[0], &records->each[1], (NESTED - 1) * sizeof(oldest));
 		records->each[--records->count] = oldest;
 	}
-	struct kept *kept = &records->each[records->count++];
+	struct kept_record *kept = &records->each[records->count++];
 	kept->tid = sample.tid;
 	kept->time = sample.time;
 	strbuf_clear(&kept->record);
@@ -374,7 +318,7 @@ bool walked_stack_read(uint32_t head, const void *data, size_t size, struct walk
 	return size >= sizeof(*ret->copy) && ret->count <= size - sizeof(*ret->copy);
 }
 
-static bool read_record(const struct kept *kept, struct walked_stack *ret)
+static bool read_record(const struct kept_record *kept, struct walked_stack *ret)
 {
 	const char *data = kept->record.data + sizeof(uint32_t);
 	size_t size = kept->record.len - sizeof(uint32_t);
@@ -391,7 +335,7 @@ bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sa
 	struct kept_records *records = &walker->kept[ring];
 
 	for (unsigned int i = records->count; i > 0; i--) {
-		const struct kept *kept = &records->each[i - 1];
+		const struct kept_record *kept = &records->each[i - 1];
 		if (sample->time > kept->time + NESTED_NS)
 			break;
 		if (kept->tid != sample->tid)
@@ -402,241 +346,9 @@ bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sa
 	return false;
 }
 
-/* ---- rows ---- */
-
-_Static_assert((int)USER_STACKS_SP == WALK_SP && (int)USER_STACKS_FP == WALK_FP && (int)USER_STACKS_OTHER == WALK_OTHER &&
-		       (int)USER_STACKS_END == WALK_END && (int)USER_STACKS_NONE == WALK_NONE && (int)USER_STACKS_THIRD == WALK_THIRD &&
-		       (int)USER_STACKS_ALIGNED == WALK_ALIGNED && (int)USER_STACKS_STUB == WALK_STUB &&
-		       (int)USER_STACKS_SIGNAL == WALK_SIGNAL && (int)USER_STACKS_SAME == WALK_SAME && (int)USER_STACKS_LOST == WALK_LOST &&
-		       (int)USER_STACKS_MORE_LOST == WALK_MORE_LOST && (int)USER_STACKS_UNIT == WALK_UNIT,
-	       "the program's rows mean what those that it is given do");
-_Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
-		       offsetof(struct user_stacks_row, ip) == offsetof(struct walk_row, ip) &&
-		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
-	       "and lie as they do");
-
-void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out)
+bool stack_walker_identify(const struct stack_walker *walker, const void *mapped, struct user_stacks_file *ret)
 {
-	if (added == USER_STACKS_NO_ROOM)
-		strbuf_printf(out, "no room for more than %.1f MB of unwind rules, such as of ", (double)memory / 1048576);
-	else
-		strbuf_printf(out, "no room for the unwind rules of more than %d files, such as ", USER_STACKS_FILES);
-	text_add_safe(out, file, strlen(file));
-	strbuf_add_str(out, ": its stacks are copied, and unwound by the recorder, which takes more time and larger buffers");
-	if (added == USER_STACKS_NO_ROOM && memory < USER_STACKS_MEMORY)
-		strbuf_printf(out, ". More room for rules: --unwind-memory, up to %d MB", USER_STACKS_MEMORY >> 20);
-}
-
-static void complain(struct stack_walker *walker, const struct wanted *wanted, enum user_stacks_added added)
-{
-	struct strbuf text = {0};
-
-	if (added == USER_STACKS_ADDED || walker->full)
-		return;
-	walker->full = true;
-	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", walker->memory, &text);
-	log_warning("%s", strbuf_str(&text));
-	strbuf_deinit(&text);
-}
-
-static void want_part(struct wanted *wanted, uint64_t place)
-{
-	uint64_t part = (place - wanted->begin) / PART;
-
-	if (place < wanted->begin || place >= wanted->end || wanted->noted[part])
-		return;
-	wanted->noted[part] = 1;
-	vec_push(&wanted->parts, (uint32_t)part);
-}
-
-/* Tells the program of the file, which asks for rows from now on. */
-static void enter(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
-{
-	enum { ALIGN = 1 << USER_STACKS_BLOCK_BITS };
-	struct user_stacks_interpreter interpreter;
-	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
-
-	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
-		wanted->begin = wanted->end = 0;
-	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / PART + 1);
-	wanted->entered = true;
-	complain(walker, wanted,
-		 bpf_user_stacks_add(walker->program, &wanted->file, wanted->begin, wanted->end, has_python ? &interpreter : NULL,
-				     &wanted->code));
-	if (!wanted->code.blocks)
-		wanted->end = wanted->begin;
-	for (uint64_t place = wanted->begin; wanted->end - wanted->begin <= ALL_OF && place < wanted->end; place += PART)
-		if (wanted->asked - place >= PART)
-			want_part(wanted, place);
-	want_part(wanted, wanted->asked);
-}
-
-static void give_part(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted, uint32_t part)
-{
-	struct file_rows rows = {0};
-	uint64_t begin = wanted->begin + (uint64_t)part * PART, end = begin + PART < wanted->end ? begin + PART : wanted->end;
-
-	file_rows_collect(resolver, wanted->dso, begin, end, &rows);
-	complain(walker, wanted,
-		 bpf_user_stacks_fill(walker->program, &wanted->code, (const void *)rows.rows.data, rows.rows.len, begin, end));
-	wanted->rows += rows.rows.len;
-	file_rows_deinit(&rows);
-}
-
-/* On overlayfs the kernel tells one identity of a file in its records, as programs see it, and maps another. */
-static struct wanted *add_wanted(struct stack_walker *walker, const struct user_stacks_file *file, struct dso *dso, bool *ret_new)
-{
-	uint64_t *at = map64_insert(&walker->noted, hash_bytes(file, sizeof(*file)), ret_new);
-	bool is_first;
-
-	if (*ret_new) {
-		*at = walker->wanted.len;
-		uint64_t *first = map64_insert(&walker->by_dso, (uintptr_t)dso, &is_first);
-		if (is_first)
-			*first = *at;
-		vec_push(&walker->wanted, ((struct wanted){.file = *file, .dso = dso, .first = *first}));
-	}
-	return &walker->wanted.data[*at];
-}
-
-void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso, uint64_t place)
-{
-	bool is_new;
-	struct wanted *wanted = add_wanted(walker, &copy->file, dso, &is_new), *first = &walker->wanted.data[wanted->first];
-
-	if (first->entered)
-		want_part(first, place);
-	else if (is_new)
-		first->asked = place;
-	first->copies++;
-	first->waiting++;
-	wanted->waiting += wanted != first;
-}
-
-void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64_t place)
-{
-	const uint64_t *at = map64_find(&walker->by_dso, (uintptr_t)dso);
-
-	if (at && walker->wanted.data[*at].entered)
-		want_part(&walker->wanted.data[*at], place);
-}
-
-static bool has_work(const struct wanted *wanted)
-{
-	return !wanted->entered || wanted->parts.len;
-}
-
-/* Most copies are spared by the rows of this one. NULL: there is none left. */
-static struct wanted *most_wanted(struct stack_walker *walker)
-{
-	struct wanted *most = NULL;
-
-	for (size_t i = 0; i < walker->wanted.len; i++) {
-		struct wanted *wanted = &walker->wanted.data[i];
-		if (has_work(wanted) && (!most || wanted->waiting > most->waiting))
-			most = wanted;
-	}
-	return most;
-}
-
-static void debug_rows(const struct stack_walker *walker, const struct wanted *wanted)
-{
-	struct strbuf file = {0};
-
-	if (log_level() < LOG_DEBUG)
-		return;
-	if (wanted->dso)
-		text_add_safe(&file, wanted->dso->name, strlen(wanted->dso->name));
-	log_debug("stacks: %zu unwind rules of %s after %llu copies, %llu KB for all", wanted->rows, strbuf_str(&file),
-		  (unsigned long long)wanted->copies, (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
-	strbuf_deinit(&file);
-}
-
-void stack_walker_expect(struct stack_walker *walker, struct dso *dso)
-{
-	bool is_new;
-
-	if (dso->kind != DSO_FILE || !dso->inode)
-		return;
-	map64_insert(&walker->met, (uintptr_t)dso, &is_new);
-	if (is_new)
-		vec_push(&walker->expected, dso);
-}
-
-/* What the program is going to know the file by: as find_mapping() there does. */
-static bool find_identity(const struct dso *dso, const struct symbol_options *symbols, struct user_stacks_file *ret)
-{
-	enum { LARGEST = 16 << 20, MINOR_BITS = 20 };
-	char *path = symbols->mapped_path(symbols->mapped_context, dso);
-	struct stat status;
-	bool found = !stat(path ? path : dso->name, &status) && status.st_ino == dso->inode && status.st_size <= LARGEST;
-
-	free(path);
-	*ret = (struct user_stacks_file){.inode = dso->inode,
-					 .size = found ? (uint64_t)status.st_size : 0,
-					 .device = dso->major << MINOR_BITS | dso->minor,
-					 .generation = (uint32_t)dso->inode_generation};
-	return found;
-}
-
-/* The next one that is expected and not known yet; NULL: there is none. */
-static struct wanted *next_expected(struct stack_walker *walker, const struct symbol_options *symbols)
-{
-	while (walker->expected.len) {
-		struct dso *dso = walker->expected.data[--walker->expected.len];
-		struct user_stacks_file file;
-		bool is_new;
-		if (!find_identity(dso, symbols, &file))
-			continue;
-		struct wanted *wanted = add_wanted(walker, &file, dso, &is_new);
-		if (is_new)
-			return wanted;
-	}
-	return NULL;
-}
-
-static void add_identity(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
-{
-	struct wanted *first = &walker->wanted.data[wanted->first];
-
-	if (!first->entered)
-		enter(walker, resolver, first);
-	if (!bpf_user_stacks_add_name(walker->program, &wanted->file, &first->file))
-		complain(walker, wanted, USER_STACKS_TOO_MANY);
-	wanted->entered = true;
-	wanted->waiting = 0;
-}
-
-static void learn(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
-{
-	if (wanted->first != (size_t)(wanted - walker->wanted.data)) {
-		add_identity(walker, resolver, wanted);
-		return;
-	}
-	if (!wanted->entered)
-		enter(walker, resolver, wanted);
-	if (wanted->parts.len)
-		give_part(walker, resolver, wanted, wanted->parts.data[--wanted->parts.len]);
-	if (wanted->parts.len)
-		return;
-	debug_rows(walker, wanted);
-	wanted->waiting = 0;
-}
-
-/* All that stacks were copied for comes before the next look into the rings, where there are more of them meanwhile, each to be unwound. */
-bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols)
-{
-	enum { AT_ONCE = 32 };
-	struct wanted *wanted = most_wanted(walker);
-
-	if (!wanted)
-		wanted = next_expected(walker, symbols);
-	if (!wanted)
-		return false;
-	learn(walker, resolver, wanted);
-	for (int i = 1; i < AT_ONCE && (wanted = most_wanted(walker)) && wanted->waiting; i++)
-		learn(walker, resolver, wanted);
-	return true;
+	return mapped && bpf_user_stacks_identify(walker->program, mapped, ret);
 }
 
 uint64_t stack_walker_unsent(const struct stack_walker *walker)

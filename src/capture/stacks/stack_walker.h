@@ -65,7 +65,18 @@ void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64
 void stack_walker_expect(struct stack_walker *walker, struct dso *dso);
 /* Gives the program rows that are lacking: of a large file those of the code that was noted, of others all, some ms' work at a time; false:
  * there are none left. */
-bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols);
+bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver);
+/* What a file is known by to the program that we have mapped at an address; false: it isn't one. */
+bool stack_walker_identify(const struct stack_walker *walker, const void *mapped, struct user_stacks_file *ret);
+/* Before the program runs: gives it the rules of files, on several threads, until that takes too long, or half the memory is used. Returns
+ * how many files were read to the end. Time is CPU time of ours, which others on a busy machine don't use up. */
+struct stack_walker_ahead {
+	struct dso *const *dsos; /* the first one first */
+	size_t count;
+	size_t wholly;	   /* of the first ones all is read, however large they are */
+	uint64_t until_ns; /* of CLOCK_PROCESS_CPUTIME_ID */
+};
+size_t stack_walker_read_ahead(struct stack_walker *walker, struct resolver *resolver, const struct stack_walker_ahead *ahead);
 /* Why rows of a file were not taken, and what helps; of `memory` for all of them. */
 void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out);
 

@@ -46,7 +46,8 @@ RECORDINGS = {
     "timeless": ["-e", "cpu-clock/time=0/"],
     "half-timeless": ["-e", "cpu-clock/time=0/,task-clock"],
     "group": ["-e", "{cpu-clock,page-faults,context-switches}", "-F", "2000"],
-    "switches": ["-a", "-e", "sched:sched_switch,sched:sched_wakeup"],
+    # Without neighbours such as "tmux: server": the kernel's tool cuts names at a space.
+    "switches": ["-a", "-e", "sched:sched_switch", "--filter", 'prev_comm !~ "* *" && next_comm !~ "* *"', "-e", "sched:sched_wakeup", "--filter", 'comm !~ "* *"'],
     "switch-chains": ["-a", "-g", "-e", "sched:sched_switch"],
     "syscalls": ["-e", "syscalls:sys_enter_newstat", "-e", "syscalls:sys_enter_openat"],
     "extras": ["-s", "-d", "-T", "-W", "--sample-cpu", "-F", "2000", "-e", "cpu-clock"],

@@ -95,7 +95,8 @@ static void field_value(struct key_context *context, const struct key *key, cons
 	const struct tracepoint_field *field = key->field;
 	if (!key_raw(context, source, &raw, &size))
 		return;
-	if (!context->raw_trace && !(key->flags & KEY_HIDDEN)) {
+	/* Text is shown whole, also names such as "tmux: server", which the kernel's tool cuts at the space. */
+	if (!context->raw_trace && !(key->flags & KEY_HIDDEN) && !(field->flags & TRACEPOINT_FIELD_STRING)) {
 		struct strbuf text = {0};
 		tracepoint_print(key->event->tracepoint, raw, size, &text);
 		bool found = find_printed(strbuf_str(&text), field->name, out);

@@ -7,6 +7,7 @@
 
 #include "base/files/mapping.h"
 #include "base/pool.h"
+#include "session/ahead.h"
 #include "session/page_ahead.h"
 #include "session/session_internal.h"
 
@@ -368,10 +369,12 @@ void session_close(struct session *session)
 	if (!session)
 		return;
 	struct session_private *private = session->private;
+	ahead_end(private->ahead);
 	if (session->reader)
 		source_deinit(&private->source);
 	order_deinit(&private->order);
 	filter_deinit(&private->filter);
+	vec_deinit(&private->unwanted);
 	vec_deinit(&private->cuts);
 	for (size_t i = 0; i < private->cut_values.len; i++)
 		free(private->cut_values.data[i]);

@@ -49,12 +49,6 @@ void strbuf_add_str(struct strbuf *buf, const char *string)
 	strbuf_add(buf, string, strlen(string));
 }
 
-void strbuf_add_char(struct strbuf *buf, char c)
-{
-	*strbuf_reserve(buf, 1) = c;
-	strbuf_advance(buf, 1);
-}
-
 void strbuf_add_chars(struct strbuf *buf, char c, size_t count)
 {
 	memset(strbuf_reserve(buf, count), c, count);

@@ -32,7 +32,11 @@ static inline char *strbuf_reserve(struct strbuf *buf, size_t extra)
 
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_str(struct strbuf *buf, const char *string);
-void strbuf_add_char(struct strbuf *buf, char c);
+static inline void strbuf_add_char(struct strbuf *buf, char c)
+{
+	*strbuf_reserve(buf, 1) = c;
+	strbuf_advance(buf, 1);
+}
 void strbuf_add_chars(struct strbuf *buf, char c, size_t count);
 void strbuf_printf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));

@@ -14,6 +14,7 @@ struct ahead;
 
 /* NULL where that isn't possible now, or doesn't pay. From then on the session's source and order are the thread's, until ahead_end(). */
 struct ahead *ahead_start(struct session *session);
-/* The next turns, as session_read_ahead() gives them, valid until the next call. False: the thread is at rest, for something else follows. */
+/* The next turns, as session_read_ahead() gives them, valid until the next call. False: the thread is at rest, for something else
+ * follows. */
 bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end);
 void ahead_end(struct ahead *ahead);

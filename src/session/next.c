@@ -125,7 +125,7 @@ static void hop_into_order(struct session *session)
 		source->asked = reader_ask_ahead(reader, offset, source->asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_event(reader, header) : NULL;
+		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
 		uint64_t time = event ? session_time_at(header, &reader->layouts[0]) : 0;
 		if (!time)
 			break;
@@ -321,7 +321,7 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	if (item == private->turn_end || item->offset & SESSION_AT_ONCE || !reader_sample_size(reader, item->offset))
 		return false;
 	const struct record_header *header = (const struct record_header *)(reader->records + item->offset);
-	const struct event *event = reader_event(reader, header);
+	const struct event *event = reader_sample_event(reader, header);
 	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
 		return false;
 	ask_for_turn(session, AHEAD);

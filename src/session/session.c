@@ -144,7 +144,7 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 		asked = reader_ask_ahead(reader, offset, asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_event(reader, header) : NULL;
+		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
 		if (!event)
 			break;
 		session_count_sample(session, event, session_time_at(header, &session->reader->layouts[0]));

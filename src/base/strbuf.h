@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct strbuf {
 	char *data; /* NULL until something is added; strbuf_str() is never NULL */
@@ -32,6 +33,13 @@ static inline char *strbuf_reserve(struct strbuf *buf, size_t extra)
 
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_str(struct strbuf *buf, const char *string);
+/* The same of a literal, whose length is known. */
+#define strbuf_add_literal(buf, literal) strbuf_add_known(buf, "" literal, sizeof(literal) - 1)
+static inline void strbuf_add_known(struct strbuf *buf, const char *text, size_t len)
+{
+	memcpy(strbuf_reserve(buf, len), text, len);
+	strbuf_advance(buf, len);
+}
 static inline void strbuf_add_char(struct strbuf *buf, char c)
 {
 	*strbuf_reserve(buf, 1) = c;

@@ -9,11 +9,13 @@
  */
 #include "view/timechart/timechart.h"
 
+#include "base/digits.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { X_DIGITS = 8 }; /* behind the point */
@@ -123,30 +125,36 @@ static void add_duration(struct strbuf *out, uint64_t ns)
 	strbuf_add_str(out, is_short ? " us" : " ms");
 }
 
-/* An attribute, of millions. */
-static void add_number(struct strbuf *out, const char *before, double value, unsigned int digits)
+/* An attribute, of millions: text of a known length and a number, where there is room for ATTRIBUTE bytes. Returns the end. */
+enum { ATTRIBUTE = 128 };
+static inline char *put_number(char *to, const char *before, size_t length, double value, unsigned int digits)
 {
-	strbuf_add_str(out, before);
-	strbuf_add_fixed(out, value, digits);
+	memcpy(to, before, length);
+	char *end = digits_put_fixed(to + length, value, digits);
+	return end ? end : to + length + snprintf(to + length, ATTRIBUTE - length, "%.*f", (int)digits, value);
 }
+#define PUT_NUMBER(to, before, value, digits) put_number(to, before, sizeof(before) - 1, value, digits)
 
 /* The beginning of a rectangle, up to its title's text; add_end() is what belongs behind that. */
 static void add_box(struct drawing *drawing, const char *class, uint64_t begin, uint64_t end, double y, double tall)
 {
+	enum { ATTRIBUTES = 4 };
 	struct strbuf *out = &drawing->out;
 	double x = x_of(drawing, begin);
-	strbuf_add_str(out, "<rect class=\"");
+	strbuf_add_literal(out, "<rect class=\"");
 	strbuf_add_str(out, class);
-	add_number(out, "\" x=\"", x, X_DIGITS);
-	add_number(out, "\" y=\"", y, 1);
-	add_number(out, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
-	add_number(out, "\" height=\"", tall, 1);
-	strbuf_add_str(out, "\"><title>");
+	char *start = strbuf_reserve(out, (size_t)ATTRIBUTES * ATTRIBUTE), *to = start;
+	to = PUT_NUMBER(to, "\" x=\"", x, X_DIGITS);
+	to = PUT_NUMBER(to, "\" y=\"", y, 1);
+	to = PUT_NUMBER(to, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
+	to = PUT_NUMBER(to, "\" height=\"", tall, 1);
+	strbuf_advance(out, (size_t)(to - start));
+	strbuf_add_literal(out, "\"><title>");
 }
 
 static void add_end(struct drawing *drawing)
 {
-	strbuf_add_str(&drawing->out, "</title></rect>\n");
+	strbuf_add_literal(&drawing->out, "</title></rect>\n");
 	if (drawing->out.len > FLUSH)
 		sink_move(drawing->sink, &drawing->out);
 }
@@ -360,26 +368,29 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 /* A line from the one who woke to the one who was woken; a short one above this when the other isn't shown. */
 static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *wakeup)
 {
-	const struct timechart_row *from = wakeup->waker_row, *to = wakeup->wakee_row;
-	bool seen = from && from->shown && !wakeup->interrupt && from != to;
-	if (!to || !to->shown)
+	const struct timechart_row *from = wakeup->waker_row, *woken = wakeup->wakee_row;
+	bool seen = from && from->shown && !wakeup->interrupt && from != woken;
+	if (!woken || !woken->shown)
 		return;
-	double x = x_of(drawing, wakeup->time), end = row_y(drawing, to);
-	double begin = seen ? row_y(drawing, from) + (from->place < to->place ? ROW_HEIGHT : 0) : end - (SLOT - ROW_HEIGHT);
-	if (seen && from->place > to->place)
+	double x = x_of(drawing, wakeup->time), end = row_y(drawing, woken);
+	double begin = seen ? row_y(drawing, from) + (from->place < woken->place ? ROW_HEIGHT : 0) : end - (SLOT - ROW_HEIGHT);
+	if (seen && from->place > woken->place)
 		end += ROW_HEIGHT;
-	add_number(&drawing->out, "<path class=\"wakeup\" d=\"M", x, X_DIGITS);
-	add_number(&drawing->out, " ", begin, 1);
-	add_number(&drawing->out, "V", end, 1);
-	strbuf_add_str(&drawing->out, "\"><title>");
+	enum { ATTRIBUTES = 3 };
+	char *start = strbuf_reserve(&drawing->out, (size_t)ATTRIBUTES * ATTRIBUTE), *to = start;
+	to = PUT_NUMBER(to, "<path class=\"wakeup\" d=\"M", x, X_DIGITS);
+	to = PUT_NUMBER(to, " ", begin, 1);
+	to = PUT_NUMBER(to, "V", end, 1);
+	strbuf_advance(&drawing->out, (size_t)(to - start));
+	strbuf_add_literal(&drawing->out, "\"><title>");
 	if (wakeup->interrupt)
-		strbuf_add_str(&drawing->out, "an interrupt");
+		strbuf_add_literal(&drawing->out, "an interrupt");
 	else
 		add_who(&drawing->out, from, wakeup->waker, "[", "]");
-	strbuf_add_str(&drawing->out, " wakes up ");
-	add_who(&drawing->out, to, wakeup->wakee, "[", "]");
+	strbuf_add_literal(&drawing->out, " wakes up ");
+	add_who(&drawing->out, woken, wakeup->wakee, "[", "]");
 	add_stack(&drawing->out, wakeup->stack);
-	strbuf_add_str(&drawing->out, "</title></path>\n");
+	strbuf_add_literal(&drawing->out, "</title></path>\n");
 	if (drawing->out.len > FLUSH)
 		sink_move(drawing->sink, &drawing->out);
 }

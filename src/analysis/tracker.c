@@ -155,12 +155,17 @@ static bool has_handler(void *context, const struct event *event)
 	return binding.handler;
 }
 
+void tracker_choose_events(struct tracker *tracker)
+{
+	if (tracker->session->reader->stable) /* events of a stream come with its records */
+		session_choose_events(tracker->session, has_handler, tracker);
+}
+
 struct error *tracker_run(struct tracker *tracker)
 {
 	struct record record;
 	struct error *error = NULL;
-	if (tracker->session->reader->stable) /* events of a stream come with its records */
-		session_choose_events(tracker->session, has_handler, tracker);
+	tracker_choose_events(tracker);
 	while (session_next_sample(tracker->session, &record, &error) == 1)
 		tracker_give(tracker, &record);
 	return error;

@@ -444,10 +444,19 @@ static void take_note(struct session *session, struct record *record)
 {
 	const struct record_header *header = record->header;
 	uint32_t type = mapping_u32(&header->type);
-	if (!session_passes_over(session, type, mapping_u16(&header->misc)))
+	if (!session_passes_over(session, type, mapping_u16(&header->misc))) {
 		session_apply(session, record);
+		if (session->private->told)
+			session->private->told(session->private->told_context, record);
+	}
 	if (type == RECORD_FINISHED_ROUND)
 		forget_behind(session, record->offset);
+}
+
+void session_tell_others(struct session *session, void (*told)(void *context, const struct record *record), void *context)
+{
+	session->private->told = told;
+	session->private->told_context = context;
 }
 
 void session_choose_events(struct session *session, bool (*is_wanted)(void *context, const struct event *event), void *context)

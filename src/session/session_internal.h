@@ -126,13 +126,15 @@ struct session_private {
 	/* session_next() */
 	struct source source;
 	struct order order;
-	const struct order_item *turn, *turn_end; /* whose turn comes next, as far as is known */
-	bool reads_ahead;			  /* ahead.h may be used … */
-	struct ahead *ahead;			  /* … and is: `source` and `order` are its thread's */
-	VEC(bool) unwanted;			  /* by event index: nobody looks at its samples */
-	bool scanned;				  /* the source is at its end */
-	bool round_mark;			  /* a FINISHED_ROUND was delivered: the round is to be finished now */
-	bool holding;				  /* the record delivered last came from the order and is still held */
+	const struct order_item *turn, *turn_end;		  /* whose turn comes next, as far as is known */
+	bool reads_ahead;					  /* ahead.h may be used … */
+	struct ahead *ahead;					  /* … and is: `source` and `order` are its thread's */
+	void (*told)(void *context, const struct record *record); /* session_tell_others() */
+	void *told_context;
+	VEC(bool) unwanted; /* by event index: nobody looks at its samples */
+	bool scanned;	    /* the source is at its end */
+	bool round_mark;    /* a FINISHED_ROUND was delivered: the round is to be finished now */
+	bool holding;	    /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
 	uint64_t *copy;			 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
 	bool copies;			 /* such copies are delivered */

@@ -42,9 +42,9 @@ const char *timechart_kind_name(enum timechart_kind kind)
 	return names[kind];
 }
 
-bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_span *span)
+bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_row *row, size_t span)
 {
-	return !(drawing->no_eagain && span->error == -EAGAIN);
+	return !(drawing->no_eagain && timechart_call_of(row, span).error == -EAGAIN);
 }
 
 bool timechart_highlights(const struct timechart_drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
@@ -262,15 +262,17 @@ static void add_who(struct strbuf *out, const struct timechart_row *row, uint32_
 }
 
 /* What a span says when the pointer rests on it. */
-static void add_span_title(struct drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
+static void add_span_title(struct drawing *drawing, const struct timechart_row *row, size_t number)
 {
+	const struct timechart_span *span = &row->spans.data[number];
+	const struct timechart_call call = timechart_call_of(row, number);
 	static const char *const places[] = {[TIMECHART_RUNNING] = "running on CPU ",
 					     [TIMECHART_WAITING] = "waiting for CPU ",
 					     [TIMECHART_BLOCKED] = "blocked until woken on CPU "};
 	struct strbuf *out = &drawing->out;
 	if (span->kind > TIMECHART_BLOCKED) {
 		strbuf_printf(out, "%s fd=%" PRId64 " bytes=%" PRIu64 " error=%" PRId64 " merges=%" PRIu64 " ",
-			      timechart_kind_name(span->kind), span->fd, span->bytes, span->error, span->merges);
+			      timechart_kind_name(span->kind), call.fd, call.bytes, call.error, call.merges);
 	} else {
 		add_who(out, row, row->tid, ":", " ");
 		strbuf_add_str(out, places[span->kind]);
@@ -278,7 +280,7 @@ static void add_span_title(struct drawing *drawing, const struct timechart_row *
 		strbuf_add_char(out, ' ');
 	}
 	add_duration(out, span->end - span->begin);
-	add_stack(out, span->stack);
+	add_stack(out, drawing->chart->stacks.data[span->stack]);
 }
 
 /* What ran on each CPU. */
@@ -290,7 +292,7 @@ static void add_runs(struct drawing *drawing, const struct timechart_row *row)
 			continue;
 		add_box(drawing, timechart_highlights(drawing->options, row, span) ? "running highlight" : "running", span->begin,
 			span->end, cpu_y(drawing, span->cpu), CPU_HEIGHT);
-		add_span_title(drawing, row, span);
+		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
 }
@@ -328,14 +330,16 @@ static void add_power(struct drawing *drawing)
 /* ---- rows ---- */
 
 /* Of a system call: incoming data hang from above, outgoing ones stand below; the more, the taller. */
-static void add_call(struct drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
+static void add_call(struct drawing *drawing, const struct timechart_row *row, size_t number)
 {
+	const struct timechart_span *span = &row->spans.data[number];
+	const struct timechart_call call = timechart_call_of(row, number);
 	static const double least = 0.1, half = 0.5;
 	bool outgoing = span->kind == TIMECHART_WRITE || span->kind == TIMECHART_SEND || span->kind == TIMECHART_SYNC;
-	double share = row->most_bytes ? (double)span->bytes / (double)row->most_bytes * half : 0;
+	double share = row->most_bytes ? (double)call.bytes / (double)row->most_bytes * half : 0;
 	double tall = ROW_HEIGHT * (span->kind == TIMECHART_POLL ? 1 : share < least ? least : share);
 	double y = row_y(drawing, row) + (outgoing ? ROW_HEIGHT - tall : 0);
-	add_box(drawing, span->error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, y, tall);
+	add_box(drawing, call.error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, y, tall);
 }
 
 static void add_row(struct drawing *drawing, const struct timechart_row *row)
@@ -349,15 +353,15 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 	add_end(drawing);
 	for (size_t i = 0; i < row->spans.len; i++) {
 		const struct timechart_span *span = &row->spans.data[i];
-		if (!timechart_draws(drawing->options, span))
+		if (!timechart_draws(drawing->options, row, i))
 			continue;
 		if (span->kind > TIMECHART_BLOCKED)
-			add_call(drawing, row, span);
+			add_call(drawing, row, i);
 		else
 			add_box(drawing,
 				timechart_highlights(drawing->options, row, span) ? "running highlight" : timechart_kind_name(span->kind),
 				span->begin, span->end, row_y(drawing, row), ROW_HEIGHT);
-		add_span_title(drawing, row, span);
+		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
 	add_text(drawing, "label", x_of(drawing, row->begin), row_y(drawing, row) + TEXT_Y, strbuf_str(&label));
@@ -389,7 +393,7 @@ static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *w
 		add_who(&drawing->out, from, wakeup->waker, "[", "]");
 	strbuf_add_literal(&drawing->out, " wakes up ");
 	add_who(&drawing->out, woken, wakeup->wakee, "[", "]");
-	add_stack(&drawing->out, wakeup->stack);
+	add_stack(&drawing->out, drawing->chart->stacks.data[wakeup->stack]);
 	strbuf_add_literal(&drawing->out, "</title></path>\n");
 	if (drawing->out.len > FLUSH)
 		sink_move(drawing->sink, &drawing->out);

@@ -12,9 +12,12 @@
 
 struct ahead;
 
-/* NULL where that isn't possible now, or doesn't pay. From then on the session's source and order are the thread's, until ahead_end(). */
-struct ahead *ahead_start(struct session *session);
-/* The next turns, as session_read_ahead() gives them, valid until the next call. False: the thread is at rest, for something else
- * follows. */
+/* For a session whose input is stable. The thread is made when it is first needed. */
+struct ahead *ahead_create(struct session *session);
+/* The next turns, as session_read_ahead() gives them, valid until the next call. False, or none: nothing is read ahead now, as something
+ * else follows or little; then the session's source and order are the caller's until the next call, and else the thread's. */
 bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end);
-void ahead_end(struct ahead *ahead);
+/* reader_forget() by the thread; ranges follow one another. */
+void ahead_forget(struct ahead *ahead, uint64_t from, uint64_t to);
+/* `ahead` may be NULL. */
+void ahead_destroy(struct ahead *ahead);

@@ -9,7 +9,6 @@
  * Not done here: what records change (apply.c), the order (order.c). */
 #include "session/session.h"
 
-#include "base/cleanup.h"
 #include "base/files/mapping.h"
 #include "session/ahead.h"
 #include "session/session_internal.h"
@@ -251,12 +250,9 @@ static bool has_turns(struct session *session)
 	if (private->turn < private->turn_end)
 		return true;
 	if (!private->ahead && private->reads_ahead)
-	private->ahead = ahead_start(session);
-	if (private->ahead) {
-		if (ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
-			return true;
-		ahead_end(take_pointer(private->ahead));
-	}
+	private->ahead = ahead_create(session);
+	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
+		return true;
 	private->turn = order_take_all(&private->order, &count);
 	private->turn_end = private->turn + count;
 	return count;
@@ -434,7 +430,10 @@ static void forget_behind(struct session *session, uint64_t now)
 	struct session_private *private = session->private;
 	if (private->prepared || now < private->round_begin + LEAST)
 		return;
-	reader_forget(session->reader, private->forgotten, private->round_begin);
+	if (private->ahead)
+		ahead_forget(private->ahead, private->forgotten, private->round_begin);
+	else
+		reader_forget(session->reader, private->forgotten, private->round_begin);
 	private->forgotten = private->round_begin;
 	private->round_begin = now;
 }

@@ -369,7 +369,7 @@ void session_close(struct session *session)
 	if (!session)
 		return;
 	struct session_private *private = session->private;
-	ahead_end(private->ahead);
+	ahead_destroy(private->ahead);
 	if (session->reader)
 		source_deinit(&private->source);
 	order_deinit(&private->order);

@@ -8,10 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How a field's integer is read: of the eight bytes from `offset` on what is left when `shift` bits were shifted out at the top. */
+struct place {
+	uint32_t offset; /* UINT32_MAX: by tracepoint_read() */
+	uint8_t shift;
+	bool is_signed;
+};
+
 struct binding {
 	bool bound;
 	const struct tracker_handler *handler; /* NULL = nobody wants its records */
 	const struct tracepoint_field *fields[TRACKER_FIELDS];
+	struct place places[TRACKER_FIELDS];
+	size_t count; /* fields of the handler */
 };
 
 struct tracker {
@@ -41,6 +50,16 @@ bool tracker_has(const struct tracker *tracker, const char *event)
 	return false;
 }
 
+static struct place place_of(const struct tracepoint_field *field)
+{
+	enum { WORD = 8, BITS = 8 };
+	uint32_t width = !field ? 0 : field->flags & TRACEPOINT_FIELD_DYNAMIC ? field->size : field->element_size;
+	bool is_integer = width == 1 || width == 2 || width == 4 || width == WORD;
+	if (!is_integer || field->flags & TRACEPOINT_FIELD_SWAPPED || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+		return (struct place){.offset = UINT32_MAX};
+	return (struct place){field->offset, (uint8_t)((WORD - width) * BITS), field->flags & TRACEPOINT_FIELD_SIGNED};
+}
+
 static void bind(const struct tracker *tracker, const struct event *event, struct binding *ret)
 {
 	const struct tracker_handler *handler = tracker->handlers;
@@ -48,8 +67,21 @@ static void bind(const struct tracker *tracker, const struct event *event, struc
 		handler++;
 	bool is_wanted = handler->event && !(handler->unless && tracker_has(tracker, handler->unless));
 	*ret = (struct binding){.bound = true, .handler = is_wanted ? handler : NULL};
-	for (size_t i = 0; ret->handler && event->tracepoint && i < TRACKER_FIELDS && handler->fields[i]; i++)
-		ret->fields[i] = tracepoint_field(event->tracepoint, handler->fields[i]);
+	for (size_t i = 0; ret->handler && i < TRACKER_FIELDS && handler->fields[i]; i++, ret->count++) {
+		ret->fields[i] = event->tracepoint ? tracepoint_field(event->tracepoint, handler->fields[i]) : NULL;
+		ret->places[i] = place_of(ret->fields[i]);
+	}
+}
+
+static inline uint64_t read_value(const struct binding *binding, size_t i, const struct sample *sample)
+{
+	const struct place *place = &binding->places[i];
+	uint64_t word;
+	if (place->offset + (uint64_t)sizeof(word) > sample->raw_size)
+		return binding->fields[i] ? tracepoint_read(binding->fields[i], sample->raw, sample->raw_size) : 0;
+	memcpy(&word, (const uint8_t *)sample->raw + place->offset, sizeof(word));
+	word <<= place->shift;
+	return place->is_signed ? (uint64_t)((int64_t)word >> place->shift) : word >> place->shift;
 }
 
 struct tracker *tracker_create(struct session *session, const struct tracker_handler *handlers, void *context)
@@ -110,16 +142,30 @@ bool tracker_give(struct tracker *tracker, const struct record *record)
 	event.record = record;
 	event.sample = sample;
 	event.fields = binding->fields;
-	for (size_t i = 0; i < TRACKER_FIELDS && binding->handler->fields[i]; i++)
-		event.values[i] = binding->fields[i] ? tracepoint_read(binding->fields[i], sample->raw, sample->raw_size) : 0;
+	for (size_t i = 0; i < binding->count; i++)
+		event.values[i] = read_value(binding, i, sample);
 	binding->handler->handle(tracker->context, &event);
 	return true;
+}
+
+static bool has_handler(void *context, const struct event *event)
+{
+	struct binding binding; /* what a record brings before its first sample isn't known yet */
+	bind(context, event, &binding);
+	return binding.handler;
+}
+
+void tracker_choose_events(struct tracker *tracker)
+{
+	if (tracker->session->reader->stable) /* events of a stream come with its records */
+		session_choose_events(tracker->session, has_handler, tracker);
 }
 
 struct error *tracker_run(struct tracker *tracker)
 {
 	struct record record;
 	struct error *error = NULL;
+	tracker_choose_events(tracker);
 	while (session_next_sample(tracker->session, &record, &error) == 1)
 		tracker_give(tracker, &record);
 	return error;

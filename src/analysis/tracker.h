@@ -53,6 +53,8 @@ bool tracker_wants(struct tracker *tracker, const struct record *record);
 /* Gives a record of the session to its handler. Records without one are fine: false, and nothing happens; also for broken ones, which the
  * session counts. */
 bool tracker_give(struct tracker *tracker, const struct record *record);
+/* From now on samples that nobody wants need not be looked at: for who asks session_next_sample() and gives this tracker alone. */
+void tracker_choose_events(struct tracker *tracker);
 /* All that is left of the session, to its end. */
 struct error *tracker_run(struct tracker *tracker);
 /* The text of a field, by its place in the handler's table: "" when it isn't there. It ends at *ret_len, without a NUL. */

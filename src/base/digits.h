@@ -2,6 +2,7 @@
  * asked for, some of which are written beyond the end that is returned. Nothing is terminated. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,6 +17,9 @@ static inline char *digits_put_short_hex(char *to, uint32_t value);
 static inline char *digits_put_address(char *to, uint64_t value);
 /* The last `count` decimal digits, zeros in front: fractions. Returns the end. */
 char *digits_put_fraction(char *to, uint32_t value, unsigned int count);
+/* As printf's %.*f, for up to 9 digits behind the point; where that would round the decimal value of the number otherwise than the number
+ * itself, the last digit may differ. NULL, and nothing is written: the number is negative or too large, 10^15 with its digits. */
+static inline char *digits_put_fixed(char *to, double value, unsigned int digits);
 
 /* Private: eight hexadecimal digits in a word, as they stand in memory of a little-endian machine: the first one is its lowest byte. */
 static inline uint64_t digits_hex_word(uint32_t value)
@@ -54,4 +58,19 @@ static inline char *digits_put_address(char *to, uint64_t value)
 	memcpy(to, &spaces, sizeof(spaces));
 	memcpy(to + 8 - digits_hex_count((uint32_t)value), &spaces, sizeof(spaces));
 	return to + 16;
+}
+
+/* Inlined, so that a number of digits that is known makes the divisions cheap. */
+static inline char *digits_put_fixed(char *to, double value, unsigned int digits)
+{
+	static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+	const double most = 1e15; /* every whole number up to here is a double, and there is room for rounding */
+	if (digits >= sizeof(powers) / sizeof(*powers) || !(value >= 0 && value * (double)powers[digits] < most))
+		return NULL;
+	uint64_t scaled = (uint64_t)(value * (double)powers[digits] + 0.5);
+	to = digits_put_u64(to, scaled / powers[digits], 0);
+	if (!digits)
+		return to;
+	*to++ = '.';
+	return digits_put_fraction(to, (uint32_t)(scaled % powers[digits]), digits);
 }

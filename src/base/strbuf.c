@@ -49,12 +49,6 @@ void strbuf_add_str(struct strbuf *buf, const char *string)
 	strbuf_add(buf, string, strlen(string));
 }
 
-void strbuf_add_char(struct strbuf *buf, char c)
-{
-	*strbuf_reserve(buf, 1) = c;
-	strbuf_advance(buf, 1);
-}
-
 void strbuf_add_chars(struct strbuf *buf, char c, size_t count)
 {
 	memset(strbuf_reserve(buf, count), c, count);
@@ -96,20 +90,11 @@ void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width)
 
 void strbuf_add_fixed(struct strbuf *buf, double value, unsigned int digits)
 {
-	static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
-	static const double most = 1e15; /* every whole number up to here is a double, and there is room for rounding */
-	bool is_small = digits < sizeof(powers) / sizeof(*powers) && value >= 0 && value * (double)powers[digits] < most;
-	if (!is_small) {
+	char *to = strbuf_reserve(buf, DIGITS_ROOM), *end = digits_put_fixed(to, value, digits);
+	if (end)
+		strbuf_advance(buf, (size_t)(end - to));
+	else
 		strbuf_printf(buf, "%.*f", (int)digits, value);
-		return;
-	}
-	uint64_t scaled = (uint64_t)(value * (double)powers[digits] + 0.5);
-	strbuf_add_u64(buf, scaled / powers[digits], 0);
-	if (!digits)
-		return;
-	strbuf_add_char(buf, '.');
-	digits_put_fraction(strbuf_reserve(buf, digits), (uint32_t)(scaled % powers[digits]), digits);
-	strbuf_advance(buf, digits);
 }
 
 char *strbuf_detach(struct strbuf *buf)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct strbuf {
 	char *data; /* NULL until something is added; strbuf_str() is never NULL */
@@ -32,7 +33,18 @@ static inline char *strbuf_reserve(struct strbuf *buf, size_t extra)
 
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);
 void strbuf_add_str(struct strbuf *buf, const char *string);
-void strbuf_add_char(struct strbuf *buf, char c);
+/* The same of a literal, whose length is known. */
+#define strbuf_add_literal(buf, literal) strbuf_add_known(buf, "" literal, sizeof(literal) - 1)
+static inline void strbuf_add_known(struct strbuf *buf, const char *text, size_t len)
+{
+	memcpy(strbuf_reserve(buf, len), text, len);
+	strbuf_advance(buf, len);
+}
+static inline void strbuf_add_char(struct strbuf *buf, char c)
+{
+	*strbuf_reserve(buf, 1) = c;
+	strbuf_advance(buf, 1);
+}
 void strbuf_add_chars(struct strbuf *buf, char c, size_t count);
 void strbuf_printf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));

@@ -131,6 +131,13 @@ static void add_html_piece(struct strbuf *buf, const char *piece, size_t len)
 
 void text_add_html(struct strbuf *buf, const char *string, size_t len)
 {
+	size_t plain = 0;
+	while (plain < len && is_plain((unsigned char)string[plain]) && !memchr("&<>\"'", string[plain], 5))
+		plain++;
+	if (plain == len) {
+		strbuf_add(buf, string, len);
+		return;
+	}
 	add_escaped(buf, string, len, "\\x", add_html_piece);
 }
 

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 /* What the reader had to pass over, told once at the end by whoever shows results. */
@@ -63,6 +64,12 @@ struct reader {
 	uint64_t data_end;		    /* … and the end */
 	const uint8_t *records;		    /* stable: the mapping (record at records + offset) */
 	struct reader_diagnostics diagnostics;
+	/* Events by the ids of their samples, where these lie close together, as they mostly do: reader_sample_event(). */
+	struct reader_ids {
+		const uint32_t *events; /* index + 1 by id - first, 0 = none; or NULL */
+		uint64_t first, count;
+		uint16_t offset; /* of the id in a sample */
+	} ids;
 	uint64_t unpacked[2]; /* COMPRESSED and COMPRESSED2 records, of which only what was in them comes out; so far */
 	/* private from here */
 	struct reader_private *private;
@@ -97,6 +104,17 @@ void reader_place(const struct reader *reader, struct reader_place *ret);
 
 /* The event a record belongs to, by its id; NULL when there is none. With a single event, or events without ids, the first. */
 struct event *reader_event(const struct reader *reader, const struct record_header *header);
+/* The same for a sample. */
+static inline const struct event *reader_sample_event(const struct reader *reader, const struct record_header *header)
+{
+	const struct reader_ids *ids = &reader->ids;
+	uint64_t id;
+	if (!ids->events || header->size < ids->offset + sizeof(id))
+		return reader_event(reader, header);
+	memcpy(&id, (const uint8_t *)header + ids->offset, sizeof(id));
+	uint32_t found = id - ids->first < ids->count ? ids->events[id - ids->first] : 0;
+	return found ? reader->events.events.data[found - 1] : reader_event(reader, header);
+}
 /* By id; NULL when unknown. */
 struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 

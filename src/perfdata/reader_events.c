@@ -168,6 +168,9 @@ void reader_update_events(struct reader *reader)
 		private->trailer_id_offset = first->trailer_identifier ? first->trailer_identifier : first->trailer_id;
 	}
 	update_ids(reader);
+	reader->ids = (struct reader_ids){.first = private->near_base, .count = private->near_count, .offset = private->sample_id_offset};
+	if (list->events.len > 1 && private->sample_id_offset && private->near_base) /* an id 0 means another thing */
+		reader->ids.events = private->near;
 }
 
 static inline struct event *event_by_id(const struct reader *reader, uint64_t id)

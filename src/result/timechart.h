@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { TIMECHART_STACK_BITS = 28 };
+
 enum timechart_kind {
 	TIMECHART_RUNNING,
 	TIMECHART_WAITING, /* for a CPU */
@@ -24,13 +26,16 @@ enum timechart_kind {
 	TIMECHART_KINDS,
 };
 
-/* Times are ns of the recording's clock. */
+/* Times are ns of the recording's clock. There are millions: 24 bytes each. */
 struct timechart_span {
 	uint64_t begin, end;
-	enum timechart_kind kind;
-	uint32_t cpu;	   /* where it ran, or where it was woken or came back */
-	const char *stack; /* where it was at the end: a line for each function, made safe; NULL = none */
-	/* Of system calls. */
+	uint32_t cpu; /* where it ran, or where it was woken or came back */
+	enum timechart_kind kind : 4;
+	uint32_t stack : TIMECHART_STACK_BITS; /* where it was at the end: of timechart.stacks */
+};
+
+/* What a system call did besides. */
+struct timechart_call {
 	int64_t fd, error;	/* errno as a negative number, or 0 */
 	uint64_t bytes, merges; /* moved; calls that are in the span besides the last one */
 };
@@ -42,6 +47,7 @@ struct timechart_row {
 	uint64_t times[TIMECHART_BLOCKED + 1];
 	uint64_t bytes, most_bytes; /* of system calls: in all and in the largest span */
 	VEC(struct timechart_span) spans;
+	VEC(struct timechart_call) calls; /* of the spans, as far as there are any: timechart_call_of() */
 	bool shown;
 	size_t place; /* among the rows shown */
 };
@@ -58,8 +64,8 @@ struct timechart_wakeup {
 	uint64_t time;
 	uint32_t waker, wakee;				   /* tids */
 	const struct timechart_row *waker_row, *wakee_row; /* NULL = unknown */
-	bool interrupt;					   /* … did it, not what it interrupted */
-	const char *stack;				   /* as of spans */
+	bool interrupt : 1;				   /* … did it, not what it interrupted */
+	uint32_t stack : TIMECHART_STACK_BITS;		   /* as of spans */
 };
 
 struct timechart {
@@ -67,7 +73,8 @@ struct timechart {
 	VEC(struct timechart_row *) rows; /* by parent and tid */
 	VEC(struct timechart_power) power;
 	VEC(struct timechart_wakeup) wakeups;
-	uint64_t begin, end; /* of the recording */
+	VEC(const char *) stacks; /* texts: a line for each function, made safe; the first is NULL, none */
+	uint64_t begin, end;	  /* of the recording */
 	uint32_t cpu_count;
 	uint32_t *cpu_places; /* where each CPU is drawn; NULL = by number */
 	const char *cpu_name; /* as recorded, or NULL */
@@ -75,3 +82,9 @@ struct timechart {
 	bool io;	      /* system calls instead of the scheduler */
 	size_t shown;	      /* rows */
 };
+
+/* Of a span of the row; all zero where it is no system call. */
+static inline struct timechart_call timechart_call_of(const struct timechart_row *row, size_t span)
+{
+	return span < row->calls.len ? row->calls.data[span] : (struct timechart_call){0};
+}

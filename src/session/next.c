@@ -10,8 +10,10 @@
 #include "session/session.h"
 
 #include "base/files/mapping.h"
+#include "session/ahead.h"
 #include "session/session_internal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static bool wants(const struct session *session, const struct record *record)
@@ -103,6 +105,14 @@ static void take_into_order(struct session *session, const struct record_header 
 	source_hold(&private->source, offset);
 }
 
+/* Whether nobody asks for such a sample; broken ones are counted in their turn. */
+static inline bool is_passed_over(const struct session *session, const struct event *event, uint16_t size)
+{
+	const struct session_private *private = session->private;
+	return event->index < private->unwanted.len && private->unwanted.data[event->index] &&
+	       size >= session->reader->layouts[event->index].variable;
+}
+
 /* Puts the samples that follow into the order, up to what is none, or isn't plain. */
 static void hop_into_order(struct session *session)
 {
@@ -114,13 +124,16 @@ static void hop_into_order(struct session *session)
 		source->asked = reader_ask_ahead(reader, offset, source->asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_event(reader, header) : NULL;
+		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
 		uint64_t time = event ? session_time_at(header, &reader->layouts[0]) : 0;
 		if (!time)
 			break;
 		if (!private->prepared)
 			session_count_sample(session, event, time);
-		order_push(&private->order, time, offset);
+		if (is_passed_over(session, event, size))
+			order_pass(&private->order, time);
+		else
+			order_push(&private->order, time, offset);
 		offset += size;
 		samples++;
 	}
@@ -129,8 +142,8 @@ static void hop_into_order(struct session *session)
 	source->offset = offset;
 }
 
-/* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
-static bool scan_one(struct session *session, const struct record_header *header, uint64_t offset, struct record *ret, bool *ret_shown)
+/* A record of the source: true when it waits for its turn in the order. */
+static bool meet(struct session *session, const struct record_header *header, uint64_t offset)
 {
 	struct session_private *private = session->private;
 	session_look_at_events(session);
@@ -139,15 +152,18 @@ static bool scan_one(struct session *session, const struct record_header *header
 		take_into_order(session, header, offset, time);
 		if (private->uniform && session->reader->stable)
 			hop_into_order(session);
-		return false;
+		return true;
 	}
 	if (!private->prepared)
 		session_count_record(session, header, time, offset);
 	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
-	if (private->copies && reader_in_file(session->reader, header))
-		header = session_stable_record(session, offset);
-	*ret_shown = header && deliver(session, header, offset, time, ret);
-	return true;
+	return false;
+}
+
+static void finish_round(struct session_private *private)
+{
+	private->round_mark = false;
+	order_finish_round(&private->order);
 }
 
 enum scan_result {
@@ -157,29 +173,89 @@ enum scan_result {
 	SCAN_WAITS, /* resting */
 };
 
+/* The model's time once all is delivered that was ready: those that were passed over count, too. */
+static void advance_clock(struct session_private *private, uint64_t time)
+{
+	if (time > private->clock)
+	private->clock = time;
+}
+
+/* Reads on to a record that is delivered at once, *ret_shown tells whether it is to be seen, or to what is ready then. */
 static enum scan_result scan(struct session *session, bool resting, struct record *ret, bool *ret_shown, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	const struct record_header *header;
 	uint64_t offset;
+	advance_clock(private, private->order.released);
 	if (private->round_mark) {
-		private->round_mark = false;
-		order_finish_round(&private->order);
+		finish_round(private);
 		return SCAN_READY;
 	}
 	while (!resting || (session->reader->stable && reader_is_plain(session->reader, private->source.offset))) {
 		header = source_next(&private->source, &offset, ret_error);
-		if (header && scan_one(session, header, offset, ret, ret_shown))
-			return SCAN_DELIVERED;
 		if (*ret_error)
 			return SCAN_FAILED;
-		if (header)
+		if (header && meet(session, header, offset))
 			continue;
-		private->scanned = true;
-		order_finish(&private->order);
-		return SCAN_READY;
+		if (!header) {
+			private->scanned = true;
+			order_finish(&private->order);
+			return SCAN_READY;
+		}
+		uint64_t time = session_record_time(session, header);
+		if (private->copies && reader_in_file(session->reader, header))
+			header = session_stable_record(session, offset);
+		*ret_shown = header && deliver(session, header, offset, time, ret);
+		return SCAN_DELIVERED;
 	}
 	return SCAN_WAITS;
+}
+
+/* ---- ahead of the session's thread ---- */
+
+/* Whether the next record changes nothing that its thread looks at. */
+static bool may_be_met_ahead(const struct session *session)
+{
+	const struct reader *reader = session->reader;
+	uint64_t offset = session->private->source.offset;
+	if (!reader_is_plain(reader, offset))
+		return false;
+	const struct record_header *header = (const struct record_header *)(reader->records + offset);
+	return header->type != RECORD_SAMPLE || reader_event(reader, header); /* else it is counted as broken */
+}
+
+size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room)
+{
+	struct session_private *private = session->private;
+	const struct record_header *header;
+	struct error *error = NULL;
+	size_t count = 0;
+	while ((count += order_take(&private->order, ret + count, room - count)) < room) {
+		uint64_t offset;
+		if (private->round_mark)
+			finish_round(private);
+		else if (!may_be_met_ahead(session) || !(header = source_next(&private->source, &offset, &error)))
+			break;
+		else if (!meet(session, header, offset))
+			ret[count++] = (struct order_item){.time = private->order.released, .offset = offset | SESSION_AT_ONCE};
+	}
+	return count;
+}
+
+/* Whether it is known whose turn comes. */
+static bool has_turns(struct session *session)
+{
+	struct session_private *private = session->private;
+	size_t count;
+	if (private->turn < private->turn_end)
+		return true;
+	if (!private->ahead && private->reads_ahead)
+	private->ahead = ahead_create(session);
+	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
+		return true;
+	private->turn = order_take_all(&private->order, &count);
+	private->turn_end = private->turn + count;
+	return count;
 }
 
 /* Readying the first call: the source begins anew after pass 1. */
@@ -193,6 +269,14 @@ static void start(struct session *session)
 		source_init(&private->source, session->reader, !private->prepared);
 }
 
+/* Asks for the memory of the record whose turn is `distance` further on. */
+static inline void ask_for_turn(const struct session *session, ptrdiff_t distance)
+{
+	const struct session_private *private = session->private;
+	if (private->turn_end - private->turn > distance)
+		__builtin_prefetch(session->reader->records + (private->turn[distance].offset & ~SESSION_AT_ONCE));
+}
+
 /* A record whose turn has come. */
 static const struct record_header *ordered_record(struct session *session, uint64_t offset)
 {
@@ -203,7 +287,7 @@ static const struct record_header *ordered_record(struct session *session, uint6
 		return session_stable_record(session, offset);
 	if (!reader->stable)
 		return source_at(&private->source, offset);
-	__builtin_prefetch(reader->records + order_upcoming(&private->order, AHEAD, offset));
+	ask_for_turn(session, AHEAD);
 	return reader_sample_size(reader, offset) ? (const struct record_header *)(reader->records + offset)
 						  : source_at(&private->source, offset);
 }
@@ -215,23 +299,30 @@ static bool takes_plain(const struct session *session)
 	return session->reader->stable && !private->prepared && !private->copies && !private->filter.active && !private->readings.present;
 }
 
-/* The short way for most records; false when the next one isn't plain, or isn't ready. */
+/* Whether what follows may be read ahead of the session's thread. */
+static bool may_read_ahead(const struct session *session)
+{
+	const struct session_private *private = session->private;
+	return session->jobs > 1 && session->reader->stable && !private->file_order && !private->options.forgets &&
+	       !private->readings.present;
+}
+
+/* The short way for most records; false when the next one isn't plain, or isn't known. */
 static inline bool next_plain(struct session *session, struct record *ret)
 {
 	enum { AHEAD = 12 };
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
-	const struct order_item *item = order_first(&private->order);
-	if (!item || !reader_sample_size(reader, item->offset))
+	const struct order_item *item = private->turn;
+	if (item == private->turn_end || item->offset & SESSION_AT_ONCE || !reader_sample_size(reader, item->offset))
 		return false;
 	const struct record_header *header = (const struct record_header *)(reader->records + item->offset);
-	const struct event *event = reader_event(reader, header);
+	const struct event *event = reader_sample_event(reader, header);
 	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
 		return false;
-	__builtin_prefetch(reader->records + order_upcoming(&private->order, AHEAD, item->offset));
-	private->order.ready.at++;
-	if (item->time > private->clock)
-		session->private->clock = item->time;
+	ask_for_turn(session, AHEAD);
+	private->turn++;
+	advance_clock(private, item->time);
 	*ret = (struct record){.header = header,
 			       .time = item->time,
 			       .model_time = private->clock,
@@ -241,10 +332,26 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	return true;
 }
 
+/* The one whose turn it is; whether it is to be seen. */
+static bool deliver_turn(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	struct order_item item = *private->turn++;
+	if (item.offset & SESSION_AT_ONCE) {
+		item.offset &= ~SESSION_AT_ONCE;
+		advance_clock(private, item.time);
+		item.time = 0;
+	}
+	const struct record_header *header = ordered_record(session, item.offset);
+	private->holding = !session->reader->stable;
+	private->held_offset = item.offset;
+	session->reader->diagnostics.changed |= !header;
+	return header && deliver(session, header, item.offset, item.time, ret);
+}
+
 int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error)
 {
 	struct session_private *private = session->private;
-	struct order_item item;
 	bool shown = false;
 	*ret_error = NULL;
 	if (!private->started)
@@ -256,12 +363,8 @@ int session_gather(struct session *session, bool resting, struct record *ret, st
 			private->holding = false;
 			source_let_go(&private->source, private->held_offset);
 		}
-		if (order_pop(&private->order, &item)) {
-			const struct record_header *header = ordered_record(session, item.offset);
-			private->holding = !session->reader->stable;
-			private->held_offset = item.offset;
-			session->reader->diagnostics.changed |= !header;
-			shown = header && deliver(session, header, item.offset, item.time, ret);
+		if (has_turns(session)) {
+			shown = deliver_turn(session, ret);
 		} else if (private->scanned) {
 			return 0;
 		} else {
@@ -321,14 +424,16 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 }
 
 /* What was read some rounds ago isn't needed any more. Nothing breaks if it is. */
-static void forget_behind(struct session *session)
+static void forget_behind(struct session *session, uint64_t now)
 {
 	enum { LEAST = 4 << 20 };
 	struct session_private *private = session->private;
-	uint64_t now = private->source.offset;
-	if (private->prepared || now - private->round_begin < LEAST)
+	if (private->prepared || now < private->round_begin + LEAST)
 		return;
-	reader_forget(session->reader, private->forgotten, private->round_begin);
+	if (private->ahead)
+		ahead_forget(private->ahead, private->forgotten, private->round_begin);
+	else
+		reader_forget(session->reader, private->forgotten, private->round_begin);
 	private->forgotten = private->round_begin;
 	private->round_begin = now;
 }
@@ -338,10 +443,28 @@ static void take_note(struct session *session, struct record *record)
 {
 	const struct record_header *header = record->header;
 	uint32_t type = mapping_u32(&header->type);
-	if (!session_passes_over(session, type, mapping_u16(&header->misc)))
+	if (!session_passes_over(session, type, mapping_u16(&header->misc))) {
 		session_apply(session, record);
+		if (session->private->told)
+			session->private->told(session->private->told_context, record);
+	}
 	if (type == RECORD_FINISHED_ROUND)
-		forget_behind(session);
+		forget_behind(session, record->offset);
+}
+
+void session_tell_others(struct session *session, void (*told)(void *context, const struct record *record), void *context)
+{
+	session->private->told = told;
+	session->private->told_context = context;
+}
+
+void session_choose_events(struct session *session, bool (*is_wanted)(void *context, const struct event *event), void *context)
+{
+	const struct event_list *events = &session->reader->events;
+	struct session_private *private = session->private;
+	private->unwanted.len = 0;
+	for (size_t i = 0; i < events->events.len; i++)
+		vec_push(&private->unwanted, !is_wanted(context, events->events.data[i]));
 }
 
 int session_next_sample(struct session *session, struct record *ret, struct error **ret_error)
@@ -349,10 +472,12 @@ int session_next_sample(struct session *session, struct record *ret, struct erro
 	struct session_private *private = session->private;
 	int found = 1;
 	private->copies = false;
-	if (!private->plain || !next_plain(session, ret))
+	if (!private->plain || !next_plain(session, ret)) {
+		private->reads_ahead = may_read_ahead(session);
 		while ((found = session_gather(session, false, ret, ret_error)) > 0 && !ret->is_sample)
 			take_note(session, ret);
-	private->plain = takes_plain(session);
+		private->plain = takes_plain(session);
+	}
 	if (found > 0 && private->jit_sources.len)
 		session_apply(session, ret);
 	return found;

@@ -22,11 +22,25 @@ void order_deinit(struct order *order)
 	vec_deinit(&order->runs);
 }
 
+static inline void note_newest(struct order *order, uint64_t time)
+{
+	if ((!order->held && !order->passed) || time > order->newest)
+		order->newest = time;
+}
+
 void order_push(struct order *order, uint64_t time, uint64_t offset)
 {
-	if (!order->held++ || time > order->newest)
-		order->newest = time;
+	note_newest(order, time);
+	order->held++;
 	vec_push(&order->incoming, (struct order_item){.time = time, .offset = offset});
+}
+
+void order_pass(struct order *order, uint64_t time)
+{
+	note_newest(order, time);
+	if (!order->passed || time > order->newest_passed)
+		order->newest_passed = time;
+	order->passed = true;
 }
 
 static bool item_before(const struct order_item *a, const struct order_item *b)
@@ -148,6 +162,7 @@ static void compact_runs(struct order *order)
 static void release(struct order *order, uint64_t limit)
 {
 	order->ready.at = order->ready.items.len = 0;
+	order->passed &= order->newest_passed > limit;
 	sort_incoming(order);
 	struct order_run fresh = {.items = order->incoming};
 	size_t count = run_count_until(&fresh, limit);
@@ -175,10 +190,21 @@ static void release(struct order *order, uint64_t limit)
 void order_finish_round(struct order *order)
 {
 	release(order, order->limit);
+	order->released = order->limit;
 	order->limit = order->newest;
 }
 
 void order_finish(struct order *order)
 {
 	release(order, UINT64_MAX);
+}
+
+size_t order_take(struct order *order, struct order_item *ret, size_t room)
+{
+	struct order_run *ready = &order->ready;
+	size_t left = run_left(ready), count = left < room ? left : room;
+	if (count)
+		memcpy(ret, ready->items.data + ready->at, count * sizeof(*ret));
+	ready->at += count;
+	return count;
 }

@@ -46,11 +46,16 @@ struct order {
 	size_t held;		    /* items in incoming and runs */
 	uint64_t newest;	    /* time of the newest held one */
 	uint64_t limit;		    /* `newest` at the end of the last round */
+	uint64_t released;	    /* … of the round before: nothing that isn't newer is held any more */
+	bool passed;		    /* an item that order_pass() took would still be held: the newest such has the time … */
+	uint64_t newest_passed;
 };
 
 void order_deinit(struct order *order);
 /* Offsets must grow. */
 void order_push(struct order *order, uint64_t time, uint64_t offset);
+/* Instead of order_push(), for what nobody asks for: the others come as if it were there. */
+void order_pass(struct order *order, uint64_t time);
 /* A round is finished: what may go becomes ready. Nothing must be ready any more. */
 void order_finish_round(struct order *order);
 /* The stream is finished: all becomes ready. */
@@ -65,15 +70,13 @@ static inline bool order_pop(struct order *order, struct order_item *ret)
 	return true;
 }
 
-/* What order_pop() will give. */
-static inline const struct order_item *order_first(const struct order *order)
+/* All that order_pop() would give, up to `room` of them; returns how many. */
+size_t order_take(struct order *order, struct order_item *ret, size_t room);
+/* The same, all of them, where they lie: valid until the next round is finished. */
+static inline const struct order_item *order_take_all(struct order *order, size_t *ret_count)
 {
-	return order->ready.at < order->ready.items.len ? &order->ready.items.data[order->ready.at] : NULL;
-}
-
-/* Offset of the record `distance` behind the one that order_pop() gave; `none` when it isn't ready. */
-static inline uint64_t order_upcoming(const struct order *order, size_t distance, uint64_t none)
-{
-	size_t at = order->ready.at + distance - 1;
-	return at < order->ready.items.len ? order->ready.items.data[at].offset : none;
+	size_t at = order->ready.at;
+	*ret_count = order->ready.items.len - at;
+	order->ready.at = order->ready.items.len;
+	return order->ready.items.data + at;
 }

@@ -7,6 +7,7 @@
 
 #include "base/files/mapping.h"
 #include "base/pool.h"
+#include "session/ahead.h"
 #include "session/page_ahead.h"
 #include "session/session_internal.h"
 
@@ -143,7 +144,7 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 		asked = reader_ask_ahead(reader, offset, asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_event(reader, header) : NULL;
+		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
 		if (!event)
 			break;
 		session_count_sample(session, event, session_time_at(header, &session->reader->layouts[0]));
@@ -368,10 +369,12 @@ void session_close(struct session *session)
 	if (!session)
 		return;
 	struct session_private *private = session->private;
+	ahead_destroy(private->ahead);
 	if (session->reader)
 		source_deinit(&private->source);
 	order_deinit(&private->order);
 	filter_deinit(&private->filter);
+	vec_deinit(&private->unwanted);
 	vec_deinit(&private->cuts);
 	for (size_t i = 0; i < private->cut_values.len; i++)
 		free(private->cut_values.data[i]);

@@ -132,6 +132,11 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 /* The same for who looks at nothing but samples, and at these by decoding them, which takes whatever others write to the file meanwhile:
  * *ret is the next sample, where it lies, all else was applied. What was read of a file leaves our memory again. */
 int session_next_sample(struct session *session, struct record *ret, struct error **ret_error);
+/* Of the events that are known by now only those are looked at for which `is_wanted` says so: samples of others are counted, and
+ * session_next_sample() may leave them out. */
+void session_choose_events(struct session *session, bool (*is_wanted)(void *context, const struct event *event), void *context);
+/* Who is told of all other records that are applied on the way to the next sample; each is valid during the call. */
+void session_tell_others(struct session *session, void (*told)(void *context, const struct record *record), void *context);
 /* Lets the machine forget, when that is due, for who keeps pointers into it and so can't have options.forgets: after a FINISHED_ROUND.
  * True: all pointers that `holder`, which may be NULL, didn't renew are void. */
 bool session_forget(struct session *session, const struct machine_holder *holder);

@@ -126,9 +126,15 @@ struct session_private {
 	/* session_next() */
 	struct source source;
 	struct order order;
-	bool scanned;	 /* the source is at its end */
-	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
-	bool holding;	 /* the record delivered last came from the order and is still held */
+	const struct order_item *turn, *turn_end;		  /* whose turn comes next, as far as is known */
+	bool reads_ahead;					  /* ahead.h may be used … */
+	struct ahead *ahead;					  /* … and is: `source` and `order` are its thread's */
+	void (*told)(void *context, const struct record *record); /* session_tell_others() */
+	void *told_context;
+	VEC(bool) unwanted; /* by event index: nobody looks at its samples */
+	bool scanned;	    /* the source is at its end */
+	bool round_mark;    /* a FINISHED_ROUND was delivered: the round is to be finished now */
+	bool holding;	    /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
 	uint64_t *copy;			 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
 	bool copies;			 /* such copies are delivered */
@@ -184,6 +190,10 @@ static inline uint64_t session_time_at(const struct record_header *header, const
 }
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
+/* Whose turns come, up to `room` of them, as long as what is read can't change the events; fewer: something else follows. With
+ * SESSION_AT_ONCE in its offset an item was met at that place and isn't in the order; `time` is what the model's time has come to then. */
+#define SESSION_AT_ONCE (1ull << 63)
+size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room);
 /* Runs pass 1 if it wasn't run yet. */
 struct error *session_prepare(struct session *session);
 /* How far a pass is: 0 at its beginning, data_end at its end. For the thread that opened the session. */

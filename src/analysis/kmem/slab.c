@@ -21,12 +21,17 @@ struct object {
 	int64_t allocated; /* the CPU where it was allocated, or NO_CPU */
 };
 
-/* Few call sites make most allocations. */
-enum { RECENT_SITES = 64 };
+/* Few call sites make most allocations, and what was freed last is allocated first. */
+enum { RECENT_SITES = 64, RECENT_OBJECTS = 2048 };
 
 struct recent_site {
 	uint64_t call_site;
 	size_t next; /* index of its row plus one; 0 = unused */
+};
+
+struct recent_object {
+	uint64_t address;
+	size_t next; /* index plus one; 0 = unused */
 };
 
 struct slab_tracker {
@@ -37,6 +42,7 @@ struct slab_tracker {
 	struct map64 nodes;		  /* of CPUs */
 	const struct features *features;
 	struct recent_site recent[RECENT_SITES];
+	struct recent_object recent_objects[RECENT_OBJECTS];
 };
 
 static void add_node(struct map64 *nodes, const struct feature_node *node)
@@ -93,15 +99,40 @@ static size_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
 	return *index;
 }
 
+static struct recent_object *recent_object(struct slab_tracker *tracker, uint64_t address)
+{
+	enum { LEAST_BITS = 3, PAGE_BITS = 12 };
+	return &tracker->recent_objects[(address >> LEAST_BITS ^ address >> PAGE_BITS) % RECENT_OBJECTS];
+}
+
+static bool is_of(const struct recent_object *recent, uint64_t address)
+{
+	return recent->next && recent->address == address;
+}
+
 static struct object *get_object(struct slab_tracker *tracker, uint64_t address)
 {
-	bool is_new;
-	uint64_t *index = map64_insert(&tracker->by_address, address, &is_new);
-	if (is_new) {
-		*index = tracker->objects.len;
-		vec_push(&tracker->objects, (struct object){.row = {.object = address}});
+	struct recent_object *recent = recent_object(tracker, address);
+	if (!is_of(recent, address)) {
+		bool is_new;
+		uint64_t *index = map64_insert(&tracker->by_address, address, &is_new);
+		if (is_new) {
+			*index = tracker->objects.len;
+			vec_push(&tracker->objects, (struct object){.row = {.object = address}});
+		}
+		*recent = (struct recent_object){.address = address, .next = *index + 1};
 	}
-	return &tracker->objects.data[*index];
+	return &tracker->objects.data[recent->next - 1];
+}
+
+/* NULL when nothing was allocated there. */
+static struct object *known_object(struct slab_tracker *tracker, uint64_t address)
+{
+	const struct recent_object *recent = recent_object(tracker, address);
+	if (is_of(recent, address))
+		return &tracker->objects.data[recent->next - 1];
+	const uint64_t *index = map64_find(&tracker->by_address, address);
+	return index ? &tracker->objects.data[*index] : NULL;
 }
 
 static void add(struct kmem_slab_row *row, uint64_t requested, uint64_t allocated)
@@ -140,10 +171,9 @@ void slab_on_alloc(void *context, const struct tracker_event *event)
 void slab_on_free(void *context, const struct tracker_event *event)
 {
 	struct slab_tracker *tracker = ((struct kmem_trackers *)context)->slab;
-	const uint64_t *index = tracker ? map64_find(&tracker->by_address, event->values[0]) : NULL;
-	if (!index)
+	struct object *object = tracker ? known_object(tracker, event->values[0]) : NULL;
+	if (!object)
 		return;
-	struct object *object = &tracker->objects.data[*index];
 	tracker->result->freed += object->latest;
 	if (object->allocated != event->sample->cpu) {
 		object->row.ping_pong++;

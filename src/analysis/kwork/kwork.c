@@ -162,12 +162,16 @@ static void end_run(struct kwork_tracker *tracker, struct kwork_work *work, uint
 	tracker->options->run(tracker->options->context, &run);
 }
 
+static bool is_asked_for(enum kwork_question question, enum kwork_step step)
+{
+	return !(step == KWORK_RAISE && question == KWORK_RUNTIMES) && !(step == KWORK_EXIT && question == KWORK_DELAYS);
+}
+
 static void take_step(struct kwork_tracker *tracker, const struct tracker_event *event, struct kwork_work *work, enum kwork_step step)
 {
 	enum kwork_question question = tracker->options->question;
 	uint64_t time = event->record->time, before;
-	if ((step == KWORK_RAISE && question == KWORK_RUNTIMES) || (step == KWORK_EXIT && question == KWORK_DELAYS) ||
-	    !is_wanted(tracker, work, time))
+	if (!is_asked_for(question, step) || !is_wanted(tracker, work, time))
 		return;
 	enum kwork_step last = question == KWORK_DELAYS ? KWORK_ENTRY : KWORK_EXIT;
 	if (step == KWORK_ENTRY && question == KWORK_RUNS)
@@ -182,7 +186,7 @@ static void take_step(struct kwork_tracker *tracker, const struct tracker_event 
 
 /* ---- events ---- */
 
-static bool has_class(struct kwork_tracker *tracker, enum kwork_class class)
+static bool has_class(const struct kwork_tracker *tracker, enum kwork_class class)
 {
 	for (size_t i = 0; i < tracker->options->class_count; i++)
 		if (tracker->options->classes[i] == class)
@@ -192,8 +196,6 @@ static bool has_class(struct kwork_tracker *tracker, enum kwork_class class)
 
 static void on_irq(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
 {
-	if (!has_class(tracker, KWORK_IRQ))
-		return;
 	struct kwork_work *work = get_work(tracker, KWORK_IRQ, event);
 	if (!work->name && event->fields[1]) {
 		size_t length;
@@ -215,8 +217,6 @@ static void on_irq_exit(void *context, const struct tracker_event *event)
 
 static void on_softirq(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
 {
-	if (!has_class(tracker, KWORK_SOFTIRQ))
-		return;
 	struct kwork_work *work = get_work(tracker, KWORK_SOFTIRQ, event);
 	if (!work->name)
 		work->name = kwork_softirq_name(event->values[0]);
@@ -254,8 +254,6 @@ static const char *name_function(struct kwork_tracker *tracker, uint64_t address
 
 static void on_workqueue(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
 {
-	if (!has_class(tracker, KWORK_WORKQUEUE))
-		return;
 	struct kwork_work *work = get_work(tracker, KWORK_WORKQUEUE, event);
 	if (!work->name && event->values[1])
 		work->name = name_function(tracker, event->values[1]);
@@ -277,17 +275,34 @@ static void on_execute_end(void *context, const struct tracker_event *event)
 	on_workqueue(context, event, KWORK_EXIT);
 }
 
-static const struct tracker_handler handlers[] = {
-	{"irq:irq_handler_entry", {"irq", "name"}, on_irq_entry},
-	{"irq:irq_handler_exit", {"irq"}, on_irq_exit},
-	{"irq:softirq_raise", {"vec"}, on_softirq_raise},
-	{"irq:softirq_entry", {"vec"}, on_softirq_entry},
-	{"irq:softirq_exit", {"vec"}, on_softirq_exit},
-	{"workqueue:workqueue_activate_work", {"work", "function"}, on_activate},
-	{"workqueue:workqueue_execute_start", {"work", "function"}, on_execute_start},
-	{"workqueue:workqueue_execute_end", {"work", "function"}, on_execute_end},
-	{0},
+static const struct kwork_event {
+	enum kwork_class class;
+	enum kwork_step step;
+	struct tracker_handler handler;
+} kwork_events[] = {
+	{KWORK_IRQ, KWORK_ENTRY, {"irq:irq_handler_entry", {"irq", "name"}, on_irq_entry}},
+	{KWORK_IRQ, KWORK_EXIT, {"irq:irq_handler_exit", {"irq"}, on_irq_exit}},
+	{KWORK_SOFTIRQ, KWORK_RAISE, {"irq:softirq_raise", {"vec"}, on_softirq_raise}},
+	{KWORK_SOFTIRQ, KWORK_ENTRY, {"irq:softirq_entry", {"vec"}, on_softirq_entry}},
+	{KWORK_SOFTIRQ, KWORK_EXIT, {"irq:softirq_exit", {"vec"}, on_softirq_exit}},
+	{KWORK_WORKQUEUE, KWORK_RAISE, {"workqueue:workqueue_activate_work", {"work", "function"}, on_activate}},
+	{KWORK_WORKQUEUE, KWORK_ENTRY, {"workqueue:workqueue_execute_start", {"work", "function"}, on_execute_start}},
+	{KWORK_WORKQUEUE, KWORK_EXIT, {"workqueue:workqueue_execute_end", {"work", "function"}, on_execute_end}},
 };
+enum { KWORK_EVENTS = sizeof(kwork_events) / sizeof(*kwork_events) };
+
+/* Handlers of the events that the question is about: others aren't looked at. Where works are chosen by name, which any event may tell, all
+ * are. `ret` has room for one more. */
+static void choose_handlers(const struct kwork_tracker *tracker, struct tracker_handler *ret)
+{
+	const struct kwork_options *options = tracker->options;
+	for (size_t i = 0; i < KWORK_EVENTS; i++) {
+		const struct kwork_event *event = &kwork_events[i];
+		if (has_class(tracker, event->class) && (options->name || is_asked_for(options->question, event->step)))
+			*ret++ = event->handler;
+	}
+	*ret = (struct tracker_handler){0};
+}
 
 static struct error *require_events(const struct kwork_tracker *tracker, const struct tracker *events)
 {
@@ -397,6 +412,8 @@ struct error *kwork_create(struct session *session, struct resolver *resolver, c
 		return error;
 	struct kwork_tracker tracker = {
 		.session = session, .resolver = resolver, .options = options, .kwork = mem_zalloc(sizeof(*tracker.kwork))};
+	struct tracker_handler handlers[KWORK_EVENTS + 1];
+	choose_handlers(&tracker, handlers);
 	struct tracker *events = tracker_create(session, handlers, &tracker);
 	error = tracker_run(events);
 	if (!error)

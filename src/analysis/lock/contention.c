@@ -29,6 +29,14 @@ struct known_stack {
 	bool is_chosen;
 };
 
+/* Few rows have most waits. */
+enum { RECENT_ROWS = 256 };
+
+struct recent_row {
+	uint64_t key;
+	struct lock_row *row; /* NULL = unused */
+};
+
 struct lock_contention {
 	struct session *session;
 	struct resolver *resolver;
@@ -44,6 +52,7 @@ struct lock_contention {
 	struct map64 rows_by_key; /* by hash of what the row is about */
 	struct map64 waiting;	  /* by hash of thread and lock → struct wait * */
 	VEC(struct wait *) free_waits;
+	struct recent_row recent[RECENT_ROWS];
 	bool lacks_cgroups; /* they are asked for, and a sample has none */
 };
 
@@ -197,10 +206,14 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 		key = event->sample->cgroup;
 	}
 	bool is_new;
+	struct recent_row *recent = &contention->recent[(key ^ key >> 6 ^ key >> 12) % RECENT_ROWS];
+	if (recent->row && recent->key == key)
+		return recent->row;
 	uint64_t *slot = map64_insert(&contention->rows_by_key, key, &is_new);
+	struct lock_row *row = is_new ? arena_zalloc(&contention->arena, sizeof(*row)) : (void *)(uintptr_t)*slot;
+	*recent = (struct recent_row){key, row};
 	if (!is_new)
-		return (void *)(uintptr_t)*slot;
-	struct lock_row *row = arena_zalloc(&contention->arena, sizeof(*row));
+		return row;
 	*slot = (uintptr_t)row;
 	*row = (struct lock_row){.thread = thread, .cgroup = event->sample->cgroup, .address = address, .flags = flags};
 	read_stack(contention, event);

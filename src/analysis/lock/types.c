@@ -141,6 +141,6 @@ struct error *lock_types_parse(const char *text, struct lock_types *ret)
 
 bool lock_types_have(const struct lock_types *types, uint64_t flags)
 {
-	size_t type = find(flags);
+	size_t type = types->chosen ? find(flags) : 0;
 	return !types->chosen || (type < LOCK_TYPES && types->chosen >> type & 1);
 }

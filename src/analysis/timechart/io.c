@@ -41,6 +41,22 @@ static bool find_kind(struct timechart_maker *maker, const struct event *event, 
 	return *known >= FIRST_KIND;
 }
 
+/* Spans of the scheduler are no calls. */
+static void push_call(struct timechart_row *row, const struct timechart_span *span, const struct timechart_call *call)
+{
+	while (row->calls.len < row->spans.len)
+		vec_push(&row->calls, (struct timechart_call){0});
+	vec_push(&row->spans, *span);
+	vec_push(&row->calls, *call);
+}
+
+void timechart_drop_call(struct timechart_row *row)
+{
+	row->spans.len--;
+	if (row->calls.len > row->spans.len)
+		row->calls.len = row->spans.len;
+}
+
 void timechart_on_enter(void *context, const struct tracker_event *event)
 {
 	struct timechart_maker *maker = context;
@@ -49,16 +65,13 @@ void timechart_on_enter(void *context, const struct tracker_event *event)
 		return;
 	struct timechart_own_row *row = timechart_row(maker, event->sample->tid);
 	if (row->in_call) { /* it never came back, as far as the recording tells */
-		row->row.spans.len--;
+		timechart_drop_call(&row->row);
 		row->in_call = false;
 		return;
 	}
-	const struct timechart_span span = {.begin = event->record->time,
-					    .kind = kind,
-					    .cpu = event->sample->cpu,
-					    .fd = (int64_t)event->values[0],
-					    .stack = timechart_stack(maker, event)};
-	vec_push(&row->row.spans, span);
+	const struct timechart_span span = {
+		.begin = event->record->time, .kind = kind, .cpu = event->sample->cpu, .stack = timechart_stack(maker, event)};
+	push_call(&row->row, &span, &(struct timechart_call){.fd = (int64_t)event->values[0]});
 	row->in_call = true;
 	timechart_begin_row(&row->row, span.begin);
 }
@@ -69,32 +82,37 @@ static bool moves_data(enum timechart_kind kind)
 }
 
 /* The span before and this one become one. */
-static bool can_merge(const struct timechart_span *before, const struct timechart_span *span, uint64_t distance)
+static bool can_merge(const struct timechart_row *row, uint64_t distance)
 {
+	const struct timechart_span *span = &row->spans.data[row->spans.len - 1], *before = span - 1;
+	const struct timechart_call *call = &row->calls.data[row->spans.len - 1], *call_before = call - 1;
 	uint64_t latest = before->end + distance < before->end ? UINT64_MAX : before->end + distance;
-	return before->kind == span->kind && before->error == span->error && before->fd == span->fd && latest >= span->begin;
+	return before->kind == span->kind && call_before->error == call->error && call_before->fd == call->fd && latest >= span->begin;
 }
 
 static void merge_last(struct timechart_row *row)
 {
 	struct timechart_span *span = vec_last(&row->spans), *before = span - 1;
-	span->bytes += before->bytes;
-	span->merges += before->merges + 1;
+	struct timechart_call *call = vec_last(&row->calls), *call_before = call - 1;
+	call->bytes += call_before->bytes;
+	call->merges += call_before->merges + 1;
 	span->begin = before->begin;
 	*before = *span;
-	row->spans.len--;
-	if (!before->error && before->bytes > row->most_bytes)
-		row->most_bytes = before->bytes;
+	*call_before = *call;
+	timechart_drop_call(row);
+	if (!call_before->error && call_before->bytes > row->most_bytes)
+		row->most_bytes = call_before->bytes;
 }
 
 /* Short ones are drawn longer, but not over others: errors are what one wants to see. */
-static void stretch(struct timechart_span *span, struct timechart_span *before, uint64_t least)
+static void stretch(struct timechart_row *row, uint64_t least)
 {
+	struct timechart_span *span = vec_last(&row->spans), *before = row->spans.len > 1 ? span - 1 : NULL;
 	if (span->end - span->begin < least)
 		span->end = span->begin + least;
 	if (!before || span->begin >= before->end)
 		return;
-	if (before->error)
+	if (timechart_call_of(row, row->spans.len - 2).error)
 		span->begin = before->end;
 	else
 		before->end = span->begin;
@@ -110,16 +128,16 @@ void timechart_on_exit(void *context, const struct tracker_event *event)
 	    vec_last(&own->row.spans)->kind != kind)
 		return;
 	struct timechart_row *row = &own->row;
-	struct timechart_span *span = vec_last(&row->spans), *before = row->spans.len > 1 ? span - 1 : NULL;
+	struct timechart_call *call = vec_last(&row->calls);
 	own->in_call = false;
 	maker->call_count++;
-	span->end = event->record->time;
-	stretch(span, before, maker->options->least_ns);
-	span->error = result < 0 ? result : 0;
-	span->bytes = result > 0 && moves_data(kind) ? (uint64_t)result : 0;
-	row->bytes += span->bytes;
-	if (span->bytes > row->most_bytes)
-		row->most_bytes = span->bytes;
-	if (before && can_merge(before, span, maker->options->merge_ns))
+	vec_last(&row->spans)->end = event->record->time;
+	stretch(row, maker->options->least_ns);
+	call->error = result < 0 ? result : 0;
+	call->bytes = result > 0 && moves_data(kind) ? (uint64_t)result : 0;
+	row->bytes += call->bytes;
+	if (call->bytes > row->most_bytes)
+		row->most_bytes = call->bytes;
+	if (row->spans.len > 1 && can_merge(row, maker->options->merge_ns))
 		merge_last(row);
 }

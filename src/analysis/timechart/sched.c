@@ -3,7 +3,7 @@
 
 enum { INTERRUPT_FLAGS = 0x08 | 0x10 }; /* common_flags: in a hard or a soft interrupt (include/linux/trace_events.h) */
 
-static void add_span(struct timechart_row *row, enum timechart_kind kind, uint32_t cpu, uint64_t begin, uint64_t end, const char *stack)
+static void add_span(struct timechart_row *row, enum timechart_kind kind, uint32_t cpu, uint64_t begin, uint64_t end, uint32_t stack)
 {
 	if (end < begin)
 		return;
@@ -23,7 +23,7 @@ void timechart_on_switch(void *context, const struct tracker_event *event)
 {
 	enum { UNINTERRUPTIBLE = 2 }; /* of prev_state */
 	struct timechart_maker *maker = context;
-	const char *stack = timechart_stack(maker, event);
+	uint32_t stack = timechart_stack(maker, event);
 	uint64_t time = event->record->time, state = event->values[2];
 	uint32_t cpu = event->sample->cpu;
 	struct timechart_own_row *last = timechart_known_row(maker, (uint32_t)event->values[0]);
@@ -45,7 +45,7 @@ void timechart_on_switch(void *context, const struct tracker_event *event)
 static void wake(struct timechart_own_row *row, const struct tracker_event *event)
 {
 	if (row->state == STATE_BLOCKED)
-		add_span(&row->row, TIMECHART_BLOCKED, event->sample->cpu, row->since, event->record->time, NULL);
+		add_span(&row->row, TIMECHART_BLOCKED, event->sample->cpu, row->since, event->record->time, 0);
 	else if (row->state != STATE_NONE)
 		return;
 	row->since = event->record->time;

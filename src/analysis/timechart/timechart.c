@@ -18,7 +18,20 @@ static const struct tracker_handler handlers[] = {
 	{0},
 };
 
-static const char *resolve_stack(struct timechart_maker *maker, const struct tracker_event *event, const struct thread *thread)
+/* The number of an interned text. */
+static uint32_t number_stack(struct timechart_maker *maker, const char *text)
+{
+	enum { MOST = 1 << TIMECHART_STACK_BITS };
+	bool is_new;
+	uint64_t *number = map64_insert(&maker->numbers, (uintptr_t)text, &is_new);
+	if (is_new && maker->chart->stacks.len < MOST) {
+		*number = maker->chart->stacks.len;
+		vec_push(&maker->chart->stacks, text);
+	}
+	return (uint32_t)*number;
+}
+
+static uint32_t resolve_stack(struct timechart_maker *maker, const struct tracker_event *event, const struct thread *thread)
 {
 	const struct record *record = event->record;
 	const struct stack_options options = {0};
@@ -33,17 +46,17 @@ static const char *resolve_stack(struct timechart_maker *maker, const struct tra
 			strbuf_printf(&text, "0x%llx", (unsigned long long)maker->stack.frames.data[i].ip);
 		strbuf_add_char(&text, '\n');
 	}
-	const char *kept = text.len ? intern_string(maker->stacks, strbuf_str(&text)) : NULL;
+	uint32_t number = text.len ? number_stack(maker, intern_string(maker->stacks, strbuf_str(&text))) : 0;
 	strbuf_deinit(&text);
-	return kept;
+	return number;
 }
 
-const char *timechart_stack(struct timechart_maker *maker, const struct tracker_event *event)
+uint32_t timechart_stack(struct timechart_maker *maker, const struct tracker_event *event)
 {
 	const struct record *record = event->record;
 	bool is_new;
 	if (!(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
-		return NULL;
+		return 0;
 	const struct thread *thread =
 		machine_thread_or_new(maker->session->machine, event->sample->pid, event->sample->tid, record->model_time);
 	uint64_t key = stack_chain_key(thread, record->event, event->sample, record->model_time);
@@ -51,17 +64,18 @@ const char *timechart_stack(struct timechart_maker *maker, const struct tracker_
 		return resolve_stack(maker, event, thread);
 	uint64_t *known = map64_insert(&maker->by_chain, key, &is_new);
 	if (is_new)
-		*known = (uintptr_t)resolve_stack(maker, event, thread);
-	return (const char *)(uintptr_t)*known;
+		*known = resolve_stack(maker, event, thread);
+	return (uint32_t)*known;
+}
+
+static void take_other(void *context, const struct record *record)
+{
+	timechart_take_task_record(context, record);
 }
 
 static void take(struct timechart_maker *maker, struct tracker *tracker, const struct record *record)
 {
 	struct timechart *chart = maker->chart;
-	if (!record->is_sample) {
-		timechart_take_task_record(maker, record);
-		return;
-	}
 	if (!tracker_give(tracker, record))
 		return;
 	if (!chart->begin || chart->begin > record->time)
@@ -94,7 +108,7 @@ static void finish(struct timechart_maker *maker)
 		struct timechart_own_row *row = map64_pointer(slot);
 		row->row.parent = timechart_task(maker, row->row.tid)->parent;
 		if (row->in_call)
-			row->row.spans.len--;
+			timechart_drop_call(&row->row);
 	}
 	timechart_choose(chart, maker->options);
 }
@@ -121,7 +135,10 @@ struct error *timechart_create(struct session *session, struct resolver *resolve
 	struct tracker *tracker = tracker_create(session, handlers, &maker);
 	struct error *error = NULL;
 	struct record record;
-	while (session_next(session, &record, &error) == 1)
+	vec_push(&own->chart.stacks, NULL);
+	tracker_choose_events(tracker);
+	session_tell_others(session, take_other, &maker);
+	while (session_next_sample(session, &record, &error) == 1)
 		take(&maker, tracker, &record);
 	if (!error)
 		error = require_events(tracker);
@@ -132,6 +149,7 @@ struct error *timechart_create(struct session *session, struct resolver *resolve
 	map64_deinit(&maker.tasks);
 	map64_deinit(&maker.rows);
 	map64_deinit(&maker.by_chain);
+	map64_deinit(&maker.numbers);
 	vec_deinit(&maker.cpus);
 	vec_deinit(&maker.calls);
 	if (error)
@@ -146,8 +164,11 @@ void timechart_destroy(struct timechart *chart)
 	struct timechart_own *own = (struct timechart_own *)chart;
 	if (!own)
 		return;
-	for (size_t i = 0; i < chart->rows.len; i++)
+	for (size_t i = 0; i < chart->rows.len; i++) {
 		vec_deinit(&chart->rows.data[i]->spans);
+		vec_deinit(&chart->rows.data[i]->calls);
+	}
+	vec_deinit(&chart->stacks);
 	vec_deinit(&chart->rows);
 	vec_deinit(&chart->power);
 	vec_deinit(&chart->wakeups);

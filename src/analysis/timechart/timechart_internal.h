@@ -46,6 +46,7 @@ struct timechart_maker {
 	struct map64 rows;  /* by tid and name → struct timechart_own_row * */
 	struct intern *names, *stacks;
 	struct map64 by_chain; /* stack_chain_key() → what timechart_stack() gives */
+	struct map64 numbers;  /* text of a stack, which is interned → the same */
 	VEC(struct timechart_power_state) cpus;
 	VEC(uint8_t) calls; /* by event index: what kind of system call, plus 2; 1 = none; 0 = not looked for */
 	struct stack stack;
@@ -75,8 +76,10 @@ void timechart_end_power(struct timechart_maker *maker);
 /* io.c */
 void timechart_on_enter(void *context, const struct tracker_event *event);
 void timechart_on_exit(void *context, const struct tracker_event *event);
-/* timechart.c: the frames of the sample's stack, a line each; NULL without a stack. */
-const char *timechart_stack(struct timechart_maker *maker, const struct tracker_event *event);
+/* The last span, a call that hasn't come back. */
+void timechart_drop_call(struct timechart_row *row);
+/* timechart.c: the sample's stack, a number of chart->stacks. */
+uint32_t timechart_stack(struct timechart_maker *maker, const struct tracker_event *event);
 
 /* choose.c: the order of rows, their ends, and which are shown. */
 void timechart_choose(struct timechart *chart, const struct timechart_options *options);

@@ -15,34 +15,55 @@ struct kwork_timehist_command {
 	struct table *table; /* --format; or NULL */
 };
 
-enum { DEFAULT_STACK = 5, EXTRA_FRAMES = 2, MOST_FRAMES = 1 << 16, FLUSH = 1 << 16, NS_PER_US = 1000 };
+enum { DEFAULT_STACK = 5, EXTRA_FRAMES = 2, MOST_FRAMES = 1 << 16, FLUSH = 1 << 16, NS_PER_US = 1000, US_PER_MS = 1000 };
 
 /* ---- text ---- */
 
+/* Rounded as printf() does with the number as a double, which decides between the two only halfway. */
 static void add_ms(struct strbuf *out, uint64_t ns)
 {
-	strbuf_printf(out, "  %10.3f", (double)ns / 1e6);
+	enum { COLUMNS = 6, DIGITS = 3, HALF = NS_PER_US / 2 };
+	const uint64_t exact = 1ull << 52; /* … below that */
+	uint64_t us = (ns + HALF) / NS_PER_US;
+	if (ns % NS_PER_US == HALF || ns >= exact) {
+		strbuf_printf(out, "  %10.3f", (double)ns / 1e6);
+		return;
+	}
+	strbuf_add_str(out, "  ");
+	sched_add_fraction(out, us / US_PER_MS, COLUMNS, us % US_PER_MS, DIGITS);
+}
+
+/* Cut off, and padded. */
+static void add_name(struct strbuf *out, const struct kwork_work *work)
+{
+	enum { NAME_COLUMNS = 30, NAME_BYTES = 29 };
+	size_t start = out->len;
+	kwork_add_name(out, work);
+	if (out->len - start > NAME_BYTES)
+		out->len = start + NAME_BYTES;
+	sched_add_blanks(out, start, NAME_COLUMNS);
 }
 
 static void add_line(struct kwork_timehist_command *command, const struct kwork_run *run)
 {
-	enum { TIME_COLUMNS = 18, NAME_COLUMNS = 30, NAME_BYTES = 29 };
-	struct strbuf *out = &command->text, name = {0};
-	kwork_add_name(&name, run->work);
+	enum { TIME_COLUMNS = 18 };
+	struct strbuf *out = &command->text;
 	sched_add_time(out, run->begin, TIME_COLUMNS);
 	strbuf_add_char(out, ' ');
 	sched_add_time(out, run->end, TIME_COLUMNS);
-	strbuf_printf(out, "  [%04" PRIu32 "]  %-*.*s", run->work->cpu, NAME_COLUMNS, NAME_BYTES, strbuf_str(&name));
+	strbuf_add_char(out, ' ');
+	sched_add_cpu(out, run->work->cpu);
+	strbuf_add_char(out, ' ');
+	add_name(out, run->work);
 	add_ms(out, run->end - run->begin);
 	if (run->delay)
 		add_ms(out, run->delay);
 	else
-		strbuf_printf(out, "  %10s", "");
+		strbuf_add_chars(out, ' ', 12);
 	strbuf_add_char(out, ' ');
 	if (command->stacks)
 		strbuf_printf(out, "  %s", run->stack ? run->stack : "");
 	strbuf_add_char(out, '\n');
-	strbuf_deinit(&name);
 	if (out->len > FLUSH) {
 		fwrite(out->data, 1, out->len, stdout);
 		strbuf_clear(out);
@@ -111,7 +132,7 @@ static struct error *read_and_show(struct kwork_timehist_command *command, const
 	struct kwork_source source = {0};
 	struct kwork *kwork = NULL;
 	bool done;
-	struct error *error = kwork_open(&source, &command->shared, NULL, true, KWORK_STACKS, &done);
+	struct error *error = kwork_open(&source, &command->shared, NULL, true, command->stacks ? KWORK_STACKS : KWORK_KERNEL, &done);
 	if (!error && !done) {
 		begin(command);
 		error = kwork_create(source.opening.session, source.opening.resolver, wanted, &kwork);

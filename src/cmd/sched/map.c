@@ -115,19 +115,20 @@ static bool is_marked(const struct map_command *command, uint32_t cpu, const str
 static void add_columns(struct map_command *command, uint32_t at, bool left)
 {
 	static const char mark[] = "\033[1;34m", unmark[] = "\033[m";
+	enum { COLUMN = 4 };
 	struct strbuf *out = &command->text;
 	out->len = 0;
 	strbuf_add_str(out, "  ");
 	for (unsigned int i = 0; i < command->columns; i++) {
 		uint32_t cpu = command->compact ? command->order[i] : i;
 		const struct mapped_task *task = command->cpu[cpu].task;
+		const char *name = !task ? "  " : left && cpu == at ? "- " : task->name;
+		const char column[COLUMN] = {cpu == at ? '*' : ' ', name[0], name[1], ' '};
 		bool marked = command->colors && is_marked(command, cpu, task);
 		if (marked)
 			strbuf_add_str(out, mark);
-		strbuf_add_char(out, cpu == at ? '*' : ' ');
-		if (task)
-			strbuf_add_str(out, left && cpu == at ? "- " : task->name);
-		strbuf_add_str(out, task ? " " : "   ");
+		memcpy(strbuf_reserve(out, COLUMN), column, COLUMN);
+		strbuf_advance(out, COLUMN);
 		if (marked)
 			strbuf_add_str(out, unmark);
 	}

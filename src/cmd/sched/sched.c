@@ -14,6 +14,7 @@
 
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/digits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -93,12 +94,11 @@ struct error *sched_open(struct opening *opening, const struct sched_input *comm
 
 void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits)
 {
-	strbuf_add_u64(out, whole, width);
-	char *text = strbuf_reserve(out, digits + 1);
-	text[0] = '.';
-	for (unsigned int i = digits; i; i--, part /= 10)
-		text[i] = (char)('0' + part % 10);
-	strbuf_advance(out, digits + 1);
+	char *text = strbuf_reserve(out, width + digits + 1 + DIGITS_ROOM);
+	char *end = digits_put_u64(text, whole, width);
+	*end++ = '.';
+	end = digits_put_fraction(end, (uint32_t)part, digits);
+	strbuf_advance(out, (size_t)(end - text));
 }
 
 void sched_add_blanks(struct strbuf *out, size_t start, size_t width)
@@ -112,6 +112,18 @@ void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
 	enum { NS_PER_US = 1000, US_PER_S = 1000000, DIGITS = 6 };
 	uint64_t us = time / NS_PER_US;
 	sched_add_fraction(out, us / US_PER_S, width - DIGITS - 1, us % US_PER_S, DIGITS);
+}
+
+void sched_add_cpu(struct strbuf *out, uint32_t cpu)
+{
+	enum { DIGITS = 4, FITS = 10000 };
+	char digits[DIGITS];
+	strbuf_add_str(out, " [");
+	if (cpu < FITS)
+		strbuf_add(out, digits, (size_t)(digits_put_fraction(digits, cpu, DIGITS) - digits));
+	else
+		strbuf_add_u64(out, cpu, 0);
+	strbuf_add_str(out, "] ");
 }
 
 /* ---- perf sched record, perf sched script ---- */

@@ -46,6 +46,8 @@ struct error *sched_open(struct opening *opening, const struct sched_input *comm
 /* Parts of a line: "12.034" with `whole` right-aligned in `width` and `part` in so many digits; and blanks up to `width` bytes behind
  * `start`. */
 void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits);
+/* " [0003] ". */
+void sched_add_cpu(struct strbuf *out, uint32_t cpu);
 void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
 /* Seconds to the microsecond, right-aligned in `width`. */
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width);

@@ -219,7 +219,7 @@ void timehist_print_line(void *context, const struct sched_line *line)
 	timehist_print_header(command);
 	out->len = 0;
 	sched_add_time(out, line->time, TIME_COLUMNS);
-	strbuf_printf(out, " [%04u] ", line->cpu);
+	sched_add_cpu(out, line->cpu);
 	if (line->kind == SCHED_LINE_SWITCH)
 		add_switch(command, line);
 	else

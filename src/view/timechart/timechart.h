@@ -25,7 +25,7 @@ struct error *timechart_write_html(const struct timechart *chart, const struct t
 /* "running", "read" …: also the class of a span's rectangle. */
 const char *timechart_kind_name(enum timechart_kind kind);
 /* Whether a span is drawn. */
-bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_span *span);
+bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_row *row, size_t span);
 bool timechart_highlights(const struct timechart_drawing *drawing, const struct timechart_row *row, const struct timechart_span *span);
 /* "sort:4711 (34.0ms)", without escapes; of system calls with the bytes that they moved. */
 void timechart_add_label(struct strbuf *out, const struct timechart *chart, const struct timechart_row *row);

@@ -48,17 +48,19 @@ static uint64_t stack_number(struct page *page, const char *stack)
 	return *number;
 }
 
-static void add_span(struct page *page, const struct timechart_row *row, const struct timechart_span *span)
+static void add_span(struct page *page, const struct timechart_row *row, size_t number)
 {
+	const struct timechart_span *span = &row->spans.data[number];
+	const struct timechart_call call = timechart_call_of(row, number);
 	uint64_t begin = page->chart->begin;
 	unsigned int flags = timechart_highlights(page->options, row, span) ? FLAG_HIGHLIGHT : 0;
-	if (span->error)
+	if (call.error)
 		flags |= FLAG_ERROR;
 	strbuf_printf(&page->out, "%" PRId64 ",%" PRIu64 ",%d,%" PRIu32 ",%u,%" PRIu64 ",", (int64_t)(span->begin - begin),
-		      span->end - span->begin, (int)span->kind, span->cpu, flags, stack_number(page, span->stack));
+		      span->end - span->begin, (int)span->kind, span->cpu, flags,
+		      stack_number(page, page->chart->stacks.data[span->stack]));
 	if (page->chart->io)
-		strbuf_printf(&page->out, "%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64 ",", span->fd, span->bytes, span->error,
-			      span->merges);
+		strbuf_printf(&page->out, "%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64 ",", call.fd, call.bytes, call.error, call.merges);
 	if (page->out.len > FLUSH)
 		sink_move(page->sink, &page->out);
 }
@@ -72,8 +74,8 @@ static void add_lane(struct page *page, const struct timechart_row *row)
 	strbuf_printf(&page->out, ",tid:%" PRIu32 ",begin:%" PRIu64 ",end:%" PRIu64 ",shown:%d,spans:[", row->tid,
 		      row->begin - page->chart->begin, row->end - page->chart->begin, (int)row->shown);
 	for (size_t i = 0; i < row->spans.len; i++)
-		if (timechart_draws(page->options, &row->spans.data[i]))
-			add_span(page, row, &row->spans.data[i]);
+		if (timechart_draws(page->options, row, i))
+			add_span(page, row, i);
 	strbuf_add_str(&page->out, "]},\n");
 	strbuf_deinit(&label);
 }

@@ -9,11 +9,13 @@
  */
 #include "view/timechart/timechart.h"
 
+#include "base/digits.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { X_DIGITS = 8 }; /* behind the point */
@@ -40,9 +42,9 @@ const char *timechart_kind_name(enum timechart_kind kind)
 	return names[kind];
 }
 
-bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_span *span)
+bool timechart_draws(const struct timechart_drawing *drawing, const struct timechart_row *row, size_t span)
 {
-	return !(drawing->no_eagain && span->error == -EAGAIN);
+	return !(drawing->no_eagain && timechart_call_of(row, span).error == -EAGAIN);
 }
 
 bool timechart_highlights(const struct timechart_drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
@@ -123,30 +125,36 @@ static void add_duration(struct strbuf *out, uint64_t ns)
 	strbuf_add_str(out, is_short ? " us" : " ms");
 }
 
-/* An attribute, of millions. */
-static void add_number(struct strbuf *out, const char *before, double value, unsigned int digits)
+/* An attribute, of millions: text of a known length and a number, where there is room for ATTRIBUTE bytes. Returns the end. */
+enum { ATTRIBUTE = 128 };
+static inline char *put_number(char *to, const char *before, size_t length, double value, unsigned int digits)
 {
-	strbuf_add_str(out, before);
-	strbuf_add_fixed(out, value, digits);
+	memcpy(to, before, length);
+	char *end = digits_put_fixed(to + length, value, digits);
+	return end ? end : to + length + snprintf(to + length, ATTRIBUTE - length, "%.*f", (int)digits, value);
 }
+#define PUT_NUMBER(to, before, value, digits) put_number(to, before, sizeof(before) - 1, value, digits)
 
 /* The beginning of a rectangle, up to its title's text; add_end() is what belongs behind that. */
 static void add_box(struct drawing *drawing, const char *class, uint64_t begin, uint64_t end, double y, double tall)
 {
+	enum { ATTRIBUTES = 4 };
 	struct strbuf *out = &drawing->out;
 	double x = x_of(drawing, begin);
-	strbuf_add_str(out, "<rect class=\"");
+	strbuf_add_literal(out, "<rect class=\"");
 	strbuf_add_str(out, class);
-	add_number(out, "\" x=\"", x, X_DIGITS);
-	add_number(out, "\" y=\"", y, 1);
-	add_number(out, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
-	add_number(out, "\" height=\"", tall, 1);
-	strbuf_add_str(out, "\"><title>");
+	char *start = strbuf_reserve(out, (size_t)ATTRIBUTES * ATTRIBUTE), *to = start;
+	to = PUT_NUMBER(to, "\" x=\"", x, X_DIGITS);
+	to = PUT_NUMBER(to, "\" y=\"", y, 1);
+	to = PUT_NUMBER(to, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
+	to = PUT_NUMBER(to, "\" height=\"", tall, 1);
+	strbuf_advance(out, (size_t)(to - start));
+	strbuf_add_literal(out, "\"><title>");
 }
 
 static void add_end(struct drawing *drawing)
 {
-	strbuf_add_str(&drawing->out, "</title></rect>\n");
+	strbuf_add_literal(&drawing->out, "</title></rect>\n");
 	if (drawing->out.len > FLUSH)
 		sink_move(drawing->sink, &drawing->out);
 }
@@ -254,15 +262,17 @@ static void add_who(struct strbuf *out, const struct timechart_row *row, uint32_
 }
 
 /* What a span says when the pointer rests on it. */
-static void add_span_title(struct drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
+static void add_span_title(struct drawing *drawing, const struct timechart_row *row, size_t number)
 {
+	const struct timechart_span *span = &row->spans.data[number];
+	const struct timechart_call call = timechart_call_of(row, number);
 	static const char *const places[] = {[TIMECHART_RUNNING] = "running on CPU ",
 					     [TIMECHART_WAITING] = "waiting for CPU ",
 					     [TIMECHART_BLOCKED] = "blocked until woken on CPU "};
 	struct strbuf *out = &drawing->out;
 	if (span->kind > TIMECHART_BLOCKED) {
 		strbuf_printf(out, "%s fd=%" PRId64 " bytes=%" PRIu64 " error=%" PRId64 " merges=%" PRIu64 " ",
-			      timechart_kind_name(span->kind), span->fd, span->bytes, span->error, span->merges);
+			      timechart_kind_name(span->kind), call.fd, call.bytes, call.error, call.merges);
 	} else {
 		add_who(out, row, row->tid, ":", " ");
 		strbuf_add_str(out, places[span->kind]);
@@ -270,7 +280,7 @@ static void add_span_title(struct drawing *drawing, const struct timechart_row *
 		strbuf_add_char(out, ' ');
 	}
 	add_duration(out, span->end - span->begin);
-	add_stack(out, span->stack);
+	add_stack(out, drawing->chart->stacks.data[span->stack]);
 }
 
 /* What ran on each CPU. */
@@ -282,7 +292,7 @@ static void add_runs(struct drawing *drawing, const struct timechart_row *row)
 			continue;
 		add_box(drawing, timechart_highlights(drawing->options, row, span) ? "running highlight" : "running", span->begin,
 			span->end, cpu_y(drawing, span->cpu), CPU_HEIGHT);
-		add_span_title(drawing, row, span);
+		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
 }
@@ -320,14 +330,16 @@ static void add_power(struct drawing *drawing)
 /* ---- rows ---- */
 
 /* Of a system call: incoming data hang from above, outgoing ones stand below; the more, the taller. */
-static void add_call(struct drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
+static void add_call(struct drawing *drawing, const struct timechart_row *row, size_t number)
 {
+	const struct timechart_span *span = &row->spans.data[number];
+	const struct timechart_call call = timechart_call_of(row, number);
 	static const double least = 0.1, half = 0.5;
 	bool outgoing = span->kind == TIMECHART_WRITE || span->kind == TIMECHART_SEND || span->kind == TIMECHART_SYNC;
-	double share = row->most_bytes ? (double)span->bytes / (double)row->most_bytes * half : 0;
+	double share = row->most_bytes ? (double)call.bytes / (double)row->most_bytes * half : 0;
 	double tall = ROW_HEIGHT * (span->kind == TIMECHART_POLL ? 1 : share < least ? least : share);
 	double y = row_y(drawing, row) + (outgoing ? ROW_HEIGHT - tall : 0);
-	add_box(drawing, span->error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, y, tall);
+	add_box(drawing, call.error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, y, tall);
 }
 
 static void add_row(struct drawing *drawing, const struct timechart_row *row)
@@ -341,15 +353,15 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 	add_end(drawing);
 	for (size_t i = 0; i < row->spans.len; i++) {
 		const struct timechart_span *span = &row->spans.data[i];
-		if (!timechart_draws(drawing->options, span))
+		if (!timechart_draws(drawing->options, row, i))
 			continue;
 		if (span->kind > TIMECHART_BLOCKED)
-			add_call(drawing, row, span);
+			add_call(drawing, row, i);
 		else
 			add_box(drawing,
 				timechart_highlights(drawing->options, row, span) ? "running highlight" : timechart_kind_name(span->kind),
 				span->begin, span->end, row_y(drawing, row), ROW_HEIGHT);
-		add_span_title(drawing, row, span);
+		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
 	add_text(drawing, "label", x_of(drawing, row->begin), row_y(drawing, row) + TEXT_Y, strbuf_str(&label));
@@ -360,26 +372,29 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 /* A line from the one who woke to the one who was woken; a short one above this when the other isn't shown. */
 static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *wakeup)
 {
-	const struct timechart_row *from = wakeup->waker_row, *to = wakeup->wakee_row;
-	bool seen = from && from->shown && !wakeup->interrupt && from != to;
-	if (!to || !to->shown)
+	const struct timechart_row *from = wakeup->waker_row, *woken = wakeup->wakee_row;
+	bool seen = from && from->shown && !wakeup->interrupt && from != woken;
+	if (!woken || !woken->shown)
 		return;
-	double x = x_of(drawing, wakeup->time), end = row_y(drawing, to);
-	double begin = seen ? row_y(drawing, from) + (from->place < to->place ? ROW_HEIGHT : 0) : end - (SLOT - ROW_HEIGHT);
-	if (seen && from->place > to->place)
+	double x = x_of(drawing, wakeup->time), end = row_y(drawing, woken);
+	double begin = seen ? row_y(drawing, from) + (from->place < woken->place ? ROW_HEIGHT : 0) : end - (SLOT - ROW_HEIGHT);
+	if (seen && from->place > woken->place)
 		end += ROW_HEIGHT;
-	add_number(&drawing->out, "<path class=\"wakeup\" d=\"M", x, X_DIGITS);
-	add_number(&drawing->out, " ", begin, 1);
-	add_number(&drawing->out, "V", end, 1);
-	strbuf_add_str(&drawing->out, "\"><title>");
+	enum { ATTRIBUTES = 3 };
+	char *start = strbuf_reserve(&drawing->out, (size_t)ATTRIBUTES * ATTRIBUTE), *to = start;
+	to = PUT_NUMBER(to, "<path class=\"wakeup\" d=\"M", x, X_DIGITS);
+	to = PUT_NUMBER(to, " ", begin, 1);
+	to = PUT_NUMBER(to, "V", end, 1);
+	strbuf_advance(&drawing->out, (size_t)(to - start));
+	strbuf_add_literal(&drawing->out, "\"><title>");
 	if (wakeup->interrupt)
-		strbuf_add_str(&drawing->out, "an interrupt");
+		strbuf_add_literal(&drawing->out, "an interrupt");
 	else
 		add_who(&drawing->out, from, wakeup->waker, "[", "]");
-	strbuf_add_str(&drawing->out, " wakes up ");
-	add_who(&drawing->out, to, wakeup->wakee, "[", "]");
-	add_stack(&drawing->out, wakeup->stack);
-	strbuf_add_str(&drawing->out, "</title></path>\n");
+	strbuf_add_literal(&drawing->out, " wakes up ");
+	add_who(&drawing->out, woken, wakeup->wakee, "[", "]");
+	add_stack(&drawing->out, drawing->chart->stacks.data[wakeup->stack]);
+	strbuf_add_literal(&drawing->out, "</title></path>\n");
 	if (drawing->out.len > FLUSH)
 		sink_move(drawing->sink, &drawing->out);
 }

@@ -1,0 +1,205 @@
+/* Reading ahead: what session_next_sample() gives depends neither on a thread that reads ahead nor on events that nobody asks for. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "made_records.h"
+#include "session/session.h"
+
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7 };
+
+static void add_sample(struct strbuf *out, uint64_t id, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint64_t identifier;
+		uint32_t pid, tid;
+		uint64_t time;
+	} record = {{RECORD_SAMPLE, 2, sizeof(record)}, id, TID, TID, time};
+	strbuf_add(out, &record, sizeof(record));
+}
+
+/* Shorter than the event's fields, but with a time. */
+static void add_short_sample(struct strbuf *out)
+{
+	struct {
+		struct record_header header;
+		uint64_t identifier;
+	} record = {{RECORD_SAMPLE, 2, sizeof(record)}, OTHER_ID};
+	strbuf_add(out, &record, sizeof(record));
+}
+
+/* Rounds of two CPUs' samples, one behind the other, as they are drained; names change; now and then something is late, unknown or broken.
+ */
+static void make_rounds(struct strbuf *out)
+{
+	uint64_t random = 1;
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		uint64_t begin = 1000000 * (round + 1);
+		for (uint64_t cpu = 0; cpu < 2; cpu++) {
+			for (uint64_t i = 0; i < SAMPLES / 2; i++) {
+				random = hash_mix(random);
+				add_sample(out, random % 3 ? OTHER_ID : WANTED_ID, begin + i * 9000 + random % 5000);
+			}
+		}
+		char name[] = {(char)('a' + round % 26), 0};
+		made_comm(out, 0, name, &(struct made_trailer){TID, TID, begin + 500000, WANTED_ID});
+		if (round % 50 == 10) {
+			add_sample(out, WANTED_ID, begin > 5000000 ? begin - 5000000 : 1); /* late, after one that nobody wants */
+			add_sample(out, UNKNOWN_ID, begin);
+			add_short_sample(out);
+		}
+		made_round(out, round);
+	}
+}
+
+static struct error *next_chunk(void *context, struct reader_chunk **ret)
+{
+	struct strbuf *records = context;
+	if (records->len)
+		*ret = made_chunk(records);
+	return NULL;
+}
+
+static struct session *open_session(unsigned int jobs)
+{
+	static const char *const names[] = {"wanted", "other"};
+	static const uint64_t ids[] = {WANTED_ID, OTHER_ID};
+	struct event_list events = {0};
+	struct strbuf records = {0};
+	struct session *session;
+	make_rounds(&records);
+	assert_true(records.len > 2 << 20);
+	for (size_t i = 0; i < 2; i++) {
+		struct event *event = event_list_add(&events, names[i]);
+		event->attr.type = PERF_TYPE_SOFTWARE;
+		event->attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+		event->attr.sample_id_all = 1;
+		vec_push(&event->ids, ids[i]);
+	}
+	const struct reader_feed feed = {next_chunk, &records};
+	struct session_options options = {.reader = reader_open_feed("rounds", &feed, &events, NULL), .streaming = true, .jobs = jobs};
+	assert_null(reader_spool(options.reader));
+	assert_null(session_open(&options, &session));
+	return session;
+}
+
+static bool is_named_wanted(void *context, const struct event *event)
+{
+	return !strcmp(event->name, "wanted");
+}
+
+struct walk {
+	uint64_t samples, hash; /* of those that are wanted, with their order, times and the thread's name */
+	uint64_t others;
+	uint64_t broken, counted, records;
+};
+
+static struct walk walk(unsigned int jobs, bool choose)
+{
+	struct walk walk = {0};
+	struct session *session = open_session(jobs);
+	struct record record;
+	struct error *error = NULL;
+	if (choose)
+		session_choose_events(session, is_named_wanted, NULL);
+	while (session_next_sample(session, &record, &error) > 0) {
+		if (!is_named_wanted(NULL, record.event)) {
+			walk.others++;
+			continue;
+		}
+		const struct thread *thread = machine_thread_or_new(session->machine, TID, TID, record.model_time);
+		const char *comm = untrusted_raw(thread_comm(thread, record.model_time));
+		uint64_t times = hash_combine(record.time, record.model_time);
+		walk.samples++;
+		walk.hash = hash_combine(walk.hash, hash_combine(hash_combine(times, record.offset), hash_bytes(comm, strlen(comm))));
+	}
+	assert_null(error);
+	walk.broken = session->reader->diagnostics.broken_records;
+	walk.counted = session->event_counts[0].samples + session->event_counts[1].samples;
+	walk.records = session->record_counts[RECORD_SAMPLE];
+	session_close(session);
+	return walk;
+}
+
+static void check_same(const struct walk *a, const struct walk *b)
+{
+	assert_int_equal(a->samples, b->samples);
+	assert_int_equal(a->hash, b->hash);
+	assert_int_equal(a->broken, b->broken);
+	assert_int_equal(a->counted, b->counted);
+	assert_int_equal(a->records, b->records);
+}
+
+static void test_same_turns(void **state)
+{
+	struct walk alone = walk(1, false), ahead = walk(2, false), chosen = walk(1, true), both = walk(4, true);
+	assert_true(alone.samples > 10000);
+	assert_true(alone.broken >= 8);
+	check_same(&alone, &ahead);
+	check_same(&alone, &chosen);
+	check_same(&alone, &both);
+	assert_int_equal(alone.others, ahead.others);
+	assert_true(chosen.others < alone.others / 10);
+}
+
+/* Whoever has seen enough leaves a thread that is at work. */
+static void test_left_early(void **state)
+{
+	for (size_t count = 0; count < 20000; count += 6000) {
+		struct session *session = open_session(2);
+		struct record record;
+		struct error *error;
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(session_next_sample(session, &record, &error), 1);
+		session_close(session);
+	}
+}
+
+struct told {
+	const struct session *session;
+	size_t names;
+	uint64_t newest;
+};
+
+static void take_other(void *context, const struct record *record)
+{
+	struct told *told = context;
+	told->names += record->header->type == RECORD_COMM;
+	told->newest = record->time > told->newest ? record->time : told->newest;
+}
+
+/* Other records come between the samples, in the order of time. */
+static void test_others(void **state)
+{
+	struct told told = {0};
+	struct session *session = open_session(2);
+	struct record record;
+	struct error *error;
+	size_t late = 0;
+	session_tell_others(session, take_other, &told);
+	while (session_next_sample(session, &record, &error) > 0)
+		late += record.time < told.newest;
+	assert_int_equal(told.names, ROUNDS);
+	assert_int_equal(late, ROUNDS / 50);
+	session_close(session);
+}
+
+int session_ahead_tests(void);
+int session_ahead_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_turns),
+		cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_others),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -297,13 +297,15 @@ static void pack_symbols(struct symtab_private *private, const struct symbol *sy
 	}
 }
 
-/* No two symbols begin at the same address, so each has an interval that begins where it does. */
-static void note_intervals(struct symtab_private *private, size_t count)
+/* No two symbols begin at the same address, and an interval begins wherever one does, though it isn't its own where the symbol is empty. */
+static void note_intervals(struct symtab_private *private, const uint64_t *starts, const struct symbol *symbols, size_t count)
 {
 	private->intervals = mem_alloc_array(count, sizeof(*private->intervals));
-	for (size_t i = private->interval_count; i-- > 0;)
-		if (private->owners[i] != OVERLAP_NONE)
-	private->intervals[private->owners[i]] = (uint32_t)i;
+	for (size_t i = 0, interval = 0; i < count; i++) {
+		while (interval + 1 < private->interval_count && starts[interval] < symbols[i].start)
+			interval++;
+		private->intervals[i] = (uint32_t)interval;
+	}
 }
 
 static uint64_t interval_start(const struct symtab_private *private, size_t interval)
@@ -318,6 +320,8 @@ static void place_intervals(struct symtab_private *private, const struct symbol 
 	size_t intervals = private->interval_count = overlap_flatten(symbols, count, &starts, &private->owners);
 	if (private->owners)
 	private->owners = mem_resize(private->owners, intervals * sizeof(*private->owners));
+	if (private->owners)
+		note_intervals(private, starts, symbols, count);
 	private->base = intervals ? starts[0] : 0;
 	if (intervals && starts[intervals - 1] - starts[0] > UINT32_MAX) {
 		for (size_t i = 0; i < intervals; i++)
@@ -365,8 +369,6 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	pack_symbols(private, symbols, count);
 	place_names(private, symbols, count);
 	place_intervals(private, symbols, count);
-	if (private->owners)
-		note_intervals(private, count);
 	make_buckets(private);
 	symbol_builder_deinit(builder);
 	if (private->sparing && private->file.data)

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct symbol *found = symtab_find(symtab, symbol->start);
 		if (symbol->end < symbol->start || !found || found->start != symbol->start)
 			abort();
-		if (i && symtab->symbols[i - 1].start >= symbol->start)
+		if (i && symtab_at(symtab, i - 1)->start >= symbol->start)
 			abort();
 	}
 	symtab_destroy(symtab);

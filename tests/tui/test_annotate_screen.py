@@ -97,6 +97,36 @@ def test_what_is_shown(show, code):
     screen.after("x", "this key does nothing")
 
 
+def test_pages_and_finding_again(show, code):
+    """Keys of the kernel tool's help that go by other names as well."""
+    screen = show("annotate", "spin", lines=10)
+    until_chosen(screen, "xor")
+    screen.keys("Home")
+    screen.until("spin():")
+    first = chosen(screen)
+    for down, up in (("Space", "PPage"), ("NPage", "PPage")):
+        screen.keys(down)
+        started.until(lambda: chosen(screen) != first, "a page further")
+        screen.keys(up)
+        started.until(lambda: chosen(screen) == first, "and back")
+    screen.after("/", "Search")
+    screen.type("%")
+    screen.keys("Enter")
+    started.until(lambda: chosen(screen) != first, "found")
+    found = chosen(screen)
+    screen.keys("n")
+    started.until(lambda: chosen(screen) != found, "found again")
+    screen.keys("N")
+    started.until(lambda: chosen(screen) == found, "found before")
+    screen.after("F1", "Keys of instructions")
+    screen.after("q", "h: help")
+    screen.keys("H")
+    until_chosen(screen, "xor")
+    screen.keys("f")
+    started.until(lambda: any(re.fullmatch("[0-9a-f]{6}:", word) for word in chosen(screen)), "the address as in the file")
+    screen.after("C-c", "ended with")
+
+
 def test_offsets_and_places(show, code, folder):
     """O: three levels; k and l: where source lines are."""
     screen = show("annotate", "spin", lines=60)

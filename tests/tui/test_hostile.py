@@ -2,6 +2,7 @@
 
 Names of threads, files, functions (one of a megabyte), events, the machine and its command have escape sequences that would set the terminal's title,
 elements of HTML that would run, line breaks and bytes that aren't UTF-8."""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import recording
 import started
 from browser import Page
-from screened import head, places
+from screened import head, instructions, make_at, places
 
 TITLE = b"\x1b]2;pwned\x07"
 ELEMENT = b"<script>pwned=1</script><img src=x onerror=pwned=1>"
@@ -88,6 +89,50 @@ def test_annotate_screen(evil, show):
     screen = show("annotate", "-i", evil / "perf.data", columns=120)
     screen.until("h: help", SHOWN)
     press(screen, "Tab", "o", "O", "J", "s", "s", "k", "l", "/ p w n Enter", "n", "q", "Down Enter", "Tab", "Enter", "Escape")
+
+
+def test_types_of_data(show, tmp_path):
+    """T: names from debug information."""
+    name = TITLE + ELEMENT[:20] + b"\n\xff"
+    room = b"T" * len(name)
+    (tmp_path / "prog.c").write_bytes(b"struct %s { long a, key; }; __attribute__((noinline)) long walk(struct %s *x) { return x->key; }\nint main(void) { return (int)walk(0); }\n" % (room, room))
+    subprocess.run(["gcc", "-g", "-O1", "-no-pie", "-o", "prog", "prog.c"], cwd=tmp_path, check=True)
+    (tmp_path / "prog").write_bytes((tmp_path / "prog").read_bytes().replace(room + b"\0", name + b"\0"))
+    make_at(tmp_path, "perf.data", {instructions(tmp_path, "walk")[0][0]: 1})
+    screen = show("annotate", cwd=tmp_path, columns=120)
+    screen.until("h: help")
+    screen.after("T", "# data-type: struct " + SHOWN)
+    press(screen, "P", "s")
+
+
+@pytest.fixture(scope="module")
+def imported(perf, tmp_path_factory):
+    """Profiles of other tools: what they say of names is text that may be anything."""
+    folder = tmp_path_factory.mktemp("imported")
+    (folder / "folded").write_bytes(b"proc" + TITLE + b";main" + FUNCTION.replace(b"\n", b"").replace(b";", b"") + b";" + ELEMENT + b" 50\nproc;main;" + LONG.replace(b";", b"") + b" 30\n;;x 4\n\xff\xfe;\xff 3\n")
+    frames = [{"name": (TITLE + ELEMENT + b"\n").decode(), "file": (b"/f\n" + TITLE + ELEMENT).decode(), "line": 3}, {"name": LONG.decode()}]
+    profile = {"type": "sampled", "name": "p\n" + TITLE.decode(), "unit": "milliseconds", "startValue": 0, "endValue": 10, "samples": [[0, 1], [1], [0]], "weights": [3, 4, 3]}
+    (folder / "speedscope").write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames}, "profiles": [profile]}))
+    for kind in ("folded", "speedscope"):
+        done = perf("import", kind, kind, "-o", f"{kind}.data", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["folded", "speedscope"])
+def test_imported(imported, perf, show, tmp_path, kind):
+    data = imported / f"{kind}.data"
+    for words in (["report", "--stdio"], ["report", "--hierarchy", "--stdio"], ["script"], ["report", "--format", "csv"], ["report", "--header-only"]):
+        done = subprocess.run([perf.path, *words, "-i", data], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert done.returncode == 0 and done.stdout, done.stderr
+        assert not {byte for byte in done.stdout + done.stderr if (byte < 32 and byte not in b"\n\t") or byte == 127}
+        done.stdout.decode()
+    for words in (["flamegraph", "-o", "-"], ["report", "--html", "/dev/stdout"]):
+        text = subprocess.run([perf.path, *words, "-i", data], capture_output=True, check=True).stdout
+        assert b"<script>pwned" not in text and b"<img" not in text and b"\x1b" not in text
+    screen = show("report", "-i", data, cwd=tmp_path, columns=120)
+    screen.until("row 1 of", r"pwned\x07")
+    press(screen, *REPORT)
 
 
 @pytest.mark.alone

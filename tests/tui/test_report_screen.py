@@ -41,6 +41,18 @@ def test_starts_on_a_terminal_and_leaves_it(perf, report, data):
     screen.after("q", "ended with 0", without=["Samples:"])
 
 
+def test_pages_and_leaving(report, data):
+    """Keys of the kernel tool's help that go by other names as well."""
+    screen = report(lines=9)
+    screen.until("row 1 of 12")
+    for down, up in (("Space", "PPage"), ("NPage", "PPage")):
+        screen.after(down, "of 12", without=["row 1 of"])
+        screen.after(up, "row 1 of 12")
+    screen.after("F1", "Keys of perf report")
+    screen.after("q", "row 1 of 12")
+    screen.after("C-c", "ended with")
+
+
 @pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","]], ids=" ".join)
 def test_what_stays_text(report, words):
     lines = report(*words, PERF_PAGER="cat").until("ended with 0")

@@ -113,6 +113,35 @@ def test_starts_on_a_terminal_and_leaves_it(top, spin):
     screen.after("q", "ended with 0", without=["samples/s"])
 
 
+def test_keys_that_report_has_as_well(top, spin):
+    """Those of the kernel tool's help that no other test presses."""
+    process = spin("worker")
+    screen = top(process=process)
+    until_rows(screen, lambda rows: {"one", "two"} <= {row[-1] for row in rows})
+    screen.after("F1", "Keys of perf top")
+    screen.after("q", "?: help")
+    screen.after("m", "What now?", "Annotate")
+    screen.after("Escape", "?: help")
+    screen.after("/", "Symbol to show")
+    screen.type("two")
+    screen.keys("Enter")
+    until_rows(screen, lambda rows: rows and {row[-1] for row in rows} == {"two"})
+    screen.keys("Escape")
+    until_rows(screen, lambda rows: "one" in {row[-1] for row in rows})
+    screen.keys("V")
+    until_rows(screen, lambda rows: any(re.fullmatch("0x[0-9a-f]+", row[2]) for row in rows))
+    screen.keys("V")
+    until_rows(screen, lambda rows: rows and not any(re.fullmatch("0x[0-9a-f]+", row[2]) for row in rows))
+    answer(screen, "L", "Percent limit", "100", "?: help")
+    started.until(lambda: not rows(screen.lines()), "no row has so much")
+    answer(screen, "L", "Percent limit", "0", "?: help")
+    until_rows(screen, lambda rows: "one" in {row[-1] for row in rows})
+    screen.after("End", "?: help")
+    screen.after("Home", "?: help")
+    screen.after("Space", "?: help", without=["this key does nothing"])
+    screen.after("PPage", "?: help", without=["this key does nothing"])
+
+
 def test_what_stays_text(top):
     screen = top("--stdio")
     assert not any("?: help" in line for line in screen.until("PerfTop:"))

@@ -37,6 +37,32 @@ static void sizes_are_guessed(void **state)
 	symtab_destroy(symtab);
 }
 
+/* An empty symbol within another one: it has its place in the table, and its own address. */
+static void empty_symbols(void **state)
+{
+	struct symbol_builder builder = {0};
+	symbol_builder_add(&builder, 0x1000, 0x100, STB_GLOBAL, STT_FUNC, "outer");
+	symbol_builder_add(&builder, 0x1010, 0x10, STB_GLOBAL, STT_FUNC, "inner");
+	symbol_builder_add(&builder, UINT64_MAX, 0, STB_GLOBAL, STT_FUNC, "empty");
+	symbol_builder_add(&builder, 0x2000, UINT64_MAX, STB_GLOBAL, STT_FUNC, "rest");
+	symbol_builder_settle(&builder, false);
+	vec_push(&builder.symbols, *vec_last(&builder.symbols));
+	builder.symbols.data[2] = (struct symbol){.start = 0x1080, .end = 0x1080, .name = "label"};
+	builder.symbols.data[3] = (struct symbol){.start = 0x2000, .end = UINT64_MAX, .name = "rest"};
+	struct symtab *symtab = symtab_build(&builder, 0, NULL);
+	uint64_t start, end;
+	assert_int_equal(symtab->count, 5);
+	assert_string_equal(symtab_at(symtab, 2)->name, "label");
+	assert_int_equal(symtab_at(symtab, 2)->start, 0x1080);
+	assert_int_equal(symtab_at(symtab, 2)->end, 0x1080);
+	assert_int_equal(symtab_at(symtab, 3)->end, UINT64_MAX);
+	assert_string_equal(name_at(symtab, 0x1018), "inner");
+	assert_string_equal(name_at(symtab, 0x1081), "outer");
+	assert_string_equal(name_at(symtab, 0x100000000000), "rest");
+	assert_true(symtab_bounds(symtab, &start, &end) && start == 0x1000 && end == UINT64_MAX);
+	symtab_destroy(symtab);
+}
+
 static void one_of_the_aliases(void **state)
 {
 	static const struct {
@@ -206,8 +232,9 @@ int symbol_symtab_tests(void);
 int symbol_symtab_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_guessed),	 cmocka_unit_test(one_of_the_aliases), cmocka_unit_test(overlaps),
-		cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),	       cmocka_unit_test(module_names),
+		cmocka_unit_test(sizes_are_guessed), cmocka_unit_test(empty_symbols),	      cmocka_unit_test(one_of_the_aliases),
+		cmocka_unit_test(overlaps),	     cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),
+		cmocka_unit_test(module_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,5 +78,5 @@ static inline const struct order_item *order_take_all(struct order *order, size_
 	size_t at = order->ready.at;
 	*ret_count = order->ready.items.len - at;
 	order->ready.at = order->ready.items.len;
-	return order->ready.items.data + at;
+	return *ret_count ? order->ready.items.data + at : NULL;
 }

@@ -46,7 +46,8 @@ static void empty_symbols(void **state)
 	symbol_builder_add(&builder, UINT64_MAX, 0, STB_GLOBAL, STT_FUNC, "empty");
 	symbol_builder_add(&builder, 0x2000, UINT64_MAX, STB_GLOBAL, STT_FUNC, "rest");
 	symbol_builder_settle(&builder, false);
-	vec_push(&builder.symbols, *vec_last(&builder.symbols));
+	const struct symbol last = *vec_last(&builder.symbols);
+	vec_push(&builder.symbols, last);
 	builder.symbols.data[2] = (struct symbol){.start = 0x1080, .end = 0x1080, .name = "label"};
 	builder.symbols.data[3] = (struct symbol){.start = 0x2000, .end = UINT64_MAX, .name = "rest"};
 	struct symtab *symtab = symtab_build(&builder, 0, NULL);

@@ -95,8 +95,15 @@ static void field_value(struct key_context *context, const struct key *key, cons
 	const struct tracepoint_field *field = key->field;
 	if (!key_raw(context, source, &raw, &size))
 		return;
-	/* Text is shown whole, also names such as "tmux: server", which the kernel's tool cuts at the space. */
-	if (!context->raw_trace && !(key->flags & KEY_HIDDEN) && !(field->flags & TRACEPOINT_FIELD_STRING)) {
+	bool plain = context->raw_trace || key->flags & KEY_HIDDEN;
+	if (!plain && field->flags & TRACEPOINT_FIELD_STRING) {
+		/* Whole, also names such as "tmux: server", which the kernel's tool cuts at the space. */
+		size_t len;
+		const struct untrusted *string = tracepoint_read_string(field, raw, size, &len);
+		text_add_safe(out, untrusted_raw(string), strnlen(untrusted_raw(string), len));
+		return;
+	}
+	if (!plain) {
 		struct strbuf text = {0};
 		tracepoint_print(key->event->tracepoint, raw, size, &text);
 		bool found = find_printed(strbuf_str(&text), field->name, out);

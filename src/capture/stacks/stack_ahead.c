@@ -101,7 +101,7 @@ void stack_ahead_read(struct stack_walker *walker, struct machine *machine, stru
 	uint64_t begun = clock_now_ns(CLOCK_MONOTONIC), used = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (target->command)
-		needed_visit(target->command, add_needed, &looking);
+		needed_visit(target->command, used + ENOUGH_NS, add_needed, &looking);
 	if (target->others)
 		add_processes(&looking, target);
 	if (looking.list.len)

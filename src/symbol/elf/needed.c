@@ -2,6 +2,8 @@
  * An object that is for another machine than the program is passed over. What an object's users have in their RPATH is not looked at. */
 #include "symbol/elf/needed.h"
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/files/mapping.h"
 #include "base/intern.h"
 #include "base/mem.h"
@@ -15,11 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 512, SCRIPTS_MAX = 4 };
+enum { FILES_MAX = 512, SCRIPTS_MAX = 4, TEXT_MAX = 4096 };
 
 struct needing {
 	needed_visitor visit;
 	void *context;
+	uint64_t until_ns;
 	struct mapping cache;
 	uint16_t machine;	 /* of the program; 0 = not known yet */
 	struct intern texts;	 /* names of libraries, paths */
@@ -63,7 +66,8 @@ const char *needed_in_cache(const uint8_t *cache, size_t size, const char *name,
 
 static const char *string_at(const struct dynamic *dynamic, uint64_t offset)
 {
-	bool ends = offset < dynamic->size && memchr(dynamic->strings + offset, '\0', dynamic->size - offset);
+	uint64_t left = offset < dynamic->size ? dynamic->size - offset : 0;
+	bool ends = left && memchr(dynamic->strings + offset, '\0', left < TEXT_MAX ? left : TEXT_MAX);
 	return ends ? dynamic->strings + offset : NULL;
 }
 
@@ -81,7 +85,7 @@ static bool read_dynamic(const struct elf_file *elf, struct dynamic *ret)
 	for (size_t at = 0; at + sizeof(Elf64_Dyn) <= section->size; at += sizeof(Elf64_Dyn)) {
 		uint64_t tag = mapping_u64(data + at);
 		const char *text = string_at(ret, mapping_u64(data + at + sizeof(tag)));
-		if (tag == DT_NULL)
+		if (tag == DT_NULL || ret->needed.len == FILES_MAX)
 			break;
 		if (tag == DT_NEEDED && text)
 			vec_push(&ret->needed, text);
@@ -95,17 +99,21 @@ static bool read_dynamic(const struct elf_file *elf, struct dynamic *ret)
 
 /* ---- where it is ---- */
 
+/* The first bytes of a regular file: whatever else has such a name is neither waited for nor read. Returns how many, or -1. */
+static ssize_t read_beginning(const char *path, void *ret, size_t size)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	return fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? read(fd, ret, size) : -1;
+}
+
 static bool suits(const struct needing *needing, const char *path)
 {
 	Elf64_Ehdr header;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return false;
-	bool read_all = read(fd, &header, sizeof(header)) == (ssize_t)sizeof(header);
-	close(fd);
-	return read_all && !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-	       header.e_machine == needing->machine;
+	return read_beginning(path, &header, sizeof(header)) == (ssize_t)sizeof(header) && !memcmp(header.e_ident, ELFMAG, SELFMAG) &&
+	       header.e_ident[EI_CLASS] == ELFCLASS64 && (!needing->machine || header.e_machine == needing->machine);
 }
 
 /* Puts the folder of `object` in the place of $ORIGIN. Returns whether the result fits. */
@@ -181,8 +189,10 @@ static void add_interpreter(struct needing *needing, const struct elf_file *elf)
 		    !memchr(path, '\0', segment->filesz))
 			continue;
 		const char *slash = strrchr(path, '/');
-		add_path(needing, path);
+		if (suits(needing, path))
+			add_path(needing, path);
 		is_seen(needing, slash ? slash + 1 : path); /* libraries need it by its name */
+		return;
 	}
 }
 
@@ -193,7 +203,7 @@ static void add_libraries(struct needing *needing, const struct elf_file *elf, c
 
 	if (!read_dynamic(elf, &dynamic))
 		return;
-	for (size_t i = 0; i < dynamic.needed.len; i++)
+	for (size_t i = 0; i < dynamic.needed.len && clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) < needing->until_ns; i++)
 		if (!is_seen(needing, dynamic.needed.data[i]) && find_library(needing, &dynamic, object, dynamic.needed.data[i], path))
 			add_path(needing, path);
 	vec_deinit(&dynamic.needed);
@@ -265,11 +275,8 @@ static bool read_script(const char *path, char ret[4096])
 {
 	char line[256];
 	const char *words[2] = {NULL};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	ssize_t got = read_beginning(path, line, sizeof(line) - 1);
 
-	if (fd >= 0)
-		close(fd);
 	if (got < 3 || line[0] != '#' || line[1] != '!')
 		return false;
 	line[got] = '\0';
@@ -282,9 +289,9 @@ static bool read_script(const char *path, char ret[4096])
 	return words[0] && find_program(is_env ? words[1] : words[0], ret);
 }
 
-void needed_visit(const char *program, needed_visitor visit, void *context)
+void needed_visit(const char *program, uint64_t until_ns, needed_visitor visit, void *context)
 {
-	struct needing needing = {.visit = visit, .context = context};
+	struct needing needing = {.visit = visit, .context = context, .until_ns = until_ns};
 	char path[4096];
 	int scripts = 0;
 
@@ -293,8 +300,11 @@ void needed_visit(const char *program, needed_visitor visit, void *context)
 	while (read_script(path, path))
 		if (++scripts == SCRIPTS_MAX)
 			return;
+	cleanup_free char *real = realpath(path, NULL); /* $ORIGIN is where it lies, not where a link to it does */
+	if (!real || !suits(&needing, real))
+		return;
 	error_free(mapping_open("/etc/ld.so.cache", &needing.cache));
-	add_path(&needing, path);
+	add_path(&needing, real);
 	for (size_t i = 0; i < needing.paths.len; i++)
 		take(&needing, needing.paths.data[i]);
 	mapping_close(&needing.cache);

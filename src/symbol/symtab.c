@@ -240,14 +240,18 @@ static void take_file(struct symtab_private *private, const struct symbol_builde
 	*builder->file = (struct mapping){0};
 }
 
-/* How long names may be. In a hostile file all symbols can share one huge name: then names are cut, and there are at most 4 GB of them. */
+/* How long names may be: none is longer, unless somebody writes to the file later. In a hostile file all symbols can share one huge name:
+ * then names are cut, and there are at most 4 GB of them. */
 static size_t name_limit(const struct symbol_builder *builder)
 {
-	size_t total = 0, count = builder->symbols.len, limit = LONG_NAME;
-	for (size_t i = 0; i < count; i++)
-		total += strlen(builder->symbols.data[i].name) + 1;
+	size_t total = 0, longest = 0, count = builder->symbols.len, limit = LONG_NAME;
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(builder->symbols.data[i].name);
+		total += length + 1;
+		longest = length > longest ? length : longest;
+	}
 	if (total <= UINT32_MAX && total / LONG_NAME <= count + LONG_NAME)
-		return SIZE_MAX;
+		return longest;
 	while (limit && count > UINT32_MAX / (limit + 1))
 		limit /= 2;
 	return limit;
@@ -317,11 +321,13 @@ static uint64_t interval_start(const struct symtab_private *private, size_t inte
 static void place_intervals(struct symtab_private *private, const struct symbol *symbols, size_t count)
 {
 	uint64_t *starts;
-	size_t intervals = private->interval_count = overlap_flatten(symbols, count, &starts, &private->owners);
-	if (private->owners)
-	private->owners = mem_resize(private->owners, intervals * sizeof(*private->owners));
-	if (private->owners)
+	uint32_t *owners;
+	size_t intervals = private->interval_count = overlap_flatten(symbols, count, &starts, &owners);
+	if (owners) {
+		owners = mem_resize(owners, intervals * sizeof(*owners));
 		note_intervals(private, starts, symbols, count);
+	}
+	private->owners = owners;
 	private->base = intervals ? starts[0] : 0;
 	if (intervals && starts[intervals - 1] - starts[0] > UINT32_MAX) {
 		for (size_t i = 0; i < intervals; i++)

@@ -127,6 +127,41 @@ static void overlaps(void **state)
 	}
 }
 
+/* Many names stay in the file. Who writes to it meanwhile, or cuts it short, gets other names and nothing worse. */
+static void names_in_a_file(void **state)
+{
+	enum { COUNT = 20000, LENGTH = 9 };
+	static char names[COUNT][LENGTH + 1];
+	char path[] = "/tmp/symtab.XXXXXX";
+	struct symbol_builder builder = {0};
+	struct mapping mapping;
+	int file = mkstemp(path);
+	assert_true(file >= 0);
+	unlink(path);
+	for (int i = 0; i < COUNT; i++)
+		snprintf(names[i], sizeof(names[i]), "name%05d", i);
+	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
+	assert_null(mapping_open_fd(file, path, &mapping));
+	builder.file = &mapping;
+	for (uint64_t i = 0; i < COUNT; i++)
+		symbol_builder_add(&builder, i * 16, 16, STB_GLOBAL, STT_FUNC, (const char *)mapping.data + i * sizeof(names[0]));
+	symbol_builder_settle(&builder, false);
+	struct symtab *symtab = symtab_build(&builder, 0, NULL);
+	assert_null(mapping.data); /* the table's now */
+	assert_string_equal(name_at(symtab, 16 * 16), "name00016");
+	memset(names, 'x', sizeof(names));
+	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
+	assert_string_equal(name_at(symtab, 16 * 16), "name00016");
+	assert_string_equal(name_at(symtab, 16 * 17), "xxxxxxxxx");
+	assert_string_equal(name_at(symtab, 16 * (COUNT - 1)), "xxxxxxxxx");
+	memset(names, 0, sizeof(names)); /* as what was cut off reads */
+	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
+	close(file);
+	assert_string_equal(name_at(symtab, 16 * 18), "");
+	assert_null(symtab_by_name(symtab, "name00019"));
+	symtab_destroy(symtab);
+}
+
 struct asking {
 	const struct symtab *symtab;
 	const char *answer;
@@ -233,9 +268,9 @@ int symbol_symtab_tests(void);
 int symbol_symtab_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_guessed), cmocka_unit_test(empty_symbols),	      cmocka_unit_test(one_of_the_aliases),
-		cmocka_unit_test(overlaps),	     cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),
-		cmocka_unit_test(module_names),
+		cmocka_unit_test(sizes_are_guessed), cmocka_unit_test(empty_symbols),	cmocka_unit_test(one_of_the_aliases),
+		cmocka_unit_test(overlaps),	     cmocka_unit_test(names_in_a_file), cmocka_unit_test(names_become_readable),
+		cmocka_unit_test(kernel_list),	     cmocka_unit_test(module_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void restyle(void *context)
 static size_t find_data_types(void *context)
 {
 	struct shown *shown = context;
-	return annotate_add_data_types((struct annotate *)shown->screen->annotate, shown->function, shown->annotation);
+	return annotate_add_data_types(shown->screen->annotate, shown->function, shown->annotation);
 }
 
 static void print(void *context, struct strbuf *note)

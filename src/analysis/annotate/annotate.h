@@ -56,4 +56,4 @@ size_t annotate_order(const struct annotate *annotate, const unsigned int *event
 struct error *annotate_function(struct annotate *annotate, const struct annotate_function *function, const unsigned int *events,
 				size_t event_count, struct annotation **ret);
 /* Adds which data each instruction accesses. Returns of how many that is known. */
-size_t annotate_add_data_types(struct annotate *annotate, const struct annotate_function *function, struct annotation *annotation);
+size_t annotate_add_data_types(const struct annotate *annotate, const struct annotate_function *function, struct annotation *annotation);

@@ -22,7 +22,7 @@ static const char *access_text(const struct data_access *access, struct arena *a
 	return copy;
 }
 
-size_t annotate_add_data_types(struct annotate *annotate, const struct annotate_function *function, struct annotation *annotation)
+size_t annotate_add_data_types(const struct annotate *annotate, const struct annotate_function *function, struct annotation *annotation)
 {
 	struct data_accesses *accesses = data_accesses_create(annotate->private->resolver);
 	size_t found = 0;

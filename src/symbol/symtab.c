@@ -426,14 +426,6 @@ static uint64_t size_at(const struct symtab_private *private, size_t index)
 	return private->large_sizes.data[place].size;
 }
 
-/* What a name has pulled into our memory: the kernel maps so many bytes with the page that is touched. */
-static void forget_around(const struct mapping *file, size_t at)
-{
-	enum { AROUND = 64 << 10 };
-	size_t begin = at / AROUND * AROUND, left = file->size - begin;
-	mapping_forget(file->data + begin, left < 2 * AROUND ? left : 2 * AROUND);
-}
-
 char *symtab_raw_name(const struct symtab *symtab, size_t index)
 {
 	const struct symtab_private *private = symtab->private;
@@ -441,8 +433,8 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 	if (!packed->in_file)
 		return mem_strdup(private->names + packed->name);
 	char *name = mem_strndup((const char *)private->file.data + packed->name, private->name_limit);
-	if (private->sparing)
-		forget_around(&private->file, packed->name);
+	if (private->sparing) /* all: with a page that is touched the kernel maps others around it, since Linux 6.18 up to 2 MB */
+		mapping_forget(private->file.data, private->file.size);
 	return name;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -127,38 +128,88 @@ static void overlaps(void **state)
 	}
 }
 
+enum { FILE_NAMES = 20000, FILE_NAME = 10 };
+
+struct names_file {
+	char names[FILE_NAMES][FILE_NAME];
+	int fd;
+	struct mapping mapping;
+};
+
+/* Symbols of 16 bytes each, all names of which are in a file. */
+static struct symtab *build_from_file(struct names_file *ret, bool sparing)
+{
+	char path[] = "/tmp/symtab.XXXXXX";
+	struct symbol_builder builder = {.file = &ret->mapping, .sparing = sparing};
+	ret->fd = mkstemp(path);
+	assert_true(ret->fd >= 0);
+	unlink(path);
+	for (int i = 0; i < FILE_NAMES; i++)
+		snprintf(ret->names[i], FILE_NAME, "name%05d", i);
+	assert_int_equal(pwrite(ret->fd, ret->names, sizeof(ret->names), 0), sizeof(ret->names));
+	assert_null(mapping_open_fd(ret->fd, path, &ret->mapping));
+	for (uint64_t i = 0; i < FILE_NAMES; i++)
+		symbol_builder_add(&builder, i * 16, 16, STB_GLOBAL, STT_FUNC, (const char *)ret->mapping.data + i * FILE_NAME);
+	symbol_builder_settle(&builder, false);
+	return symtab_build(&builder, 0, NULL);
+}
+
 /* Many names stay in the file. Who writes to it meanwhile, or cuts it short, gets other names and nothing worse. */
 static void names_in_a_file(void **state)
 {
-	enum { COUNT = 20000, LENGTH = 9 };
-	static char names[COUNT][LENGTH + 1];
-	char path[] = "/tmp/symtab.XXXXXX";
-	struct symbol_builder builder = {0};
-	struct mapping mapping;
-	int file = mkstemp(path);
-	assert_true(file >= 0);
-	unlink(path);
-	for (int i = 0; i < COUNT; i++)
-		snprintf(names[i], sizeof(names[i]), "name%05d", i);
-	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
-	assert_null(mapping_open_fd(file, path, &mapping));
-	builder.file = &mapping;
-	for (uint64_t i = 0; i < COUNT; i++)
-		symbol_builder_add(&builder, i * 16, 16, STB_GLOBAL, STT_FUNC, (const char *)mapping.data + i * sizeof(names[0]));
-	symbol_builder_settle(&builder, false);
-	struct symtab *symtab = symtab_build(&builder, 0, NULL);
-	assert_null(mapping.data); /* the table's now */
+	static struct names_file file;
+	struct symtab *symtab = build_from_file(&file, false);
+	assert_null(file.mapping.data); /* the table's now */
 	assert_string_equal(name_at(symtab, 16 * 16), "name00016");
-	memset(names, 'x', sizeof(names));
-	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
+	memset(file.names, 'x', sizeof(file.names));
+	assert_int_equal(pwrite(file.fd, file.names, sizeof(file.names), 0), sizeof(file.names));
 	assert_string_equal(name_at(symtab, 16 * 16), "name00016");
 	assert_string_equal(name_at(symtab, 16 * 17), "xxxxxxxxx");
-	assert_string_equal(name_at(symtab, 16 * (COUNT - 1)), "xxxxxxxxx");
-	memset(names, 0, sizeof(names)); /* as what was cut off reads */
-	assert_int_equal(pwrite(file, names, sizeof(names), 0), sizeof(names));
-	close(file);
+	assert_string_equal(name_at(symtab, 16 * (FILE_NAMES - 1)), "xxxxxxxxx");
+	memset(file.names, 0, sizeof(file.names)); /* as what was cut off reads */
+	assert_int_equal(pwrite(file.fd, file.names, sizeof(file.names), 0), sizeof(file.names));
+	close(file.fd);
 	assert_string_equal(name_at(symtab, 16 * 18), "");
 	assert_null(symtab_by_name(symtab, "name00019"));
+	symtab_destroy(symtab);
+}
+
+/* KB of the mapping of a file that are in our memory. */
+static int resident(int fd)
+{
+	char line[512];
+	unsigned long inode, at = 0;
+	int size = -1;
+	struct stat status;
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	assert_non_null(maps);
+	assert_int_equal(fstat(fd, &status), 0);
+	while (size < 0 && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%*x-%*x %*s %*s %*s %lu", &inode) == 1)
+			at = inode;
+		else if (at == status.st_ino)
+			sscanf(line, "Rss: %d", &size);
+	}
+	fclose(maps);
+	return size;
+}
+
+/* Where they go each time, but for the page that the file ends in. */
+static void names_leave_our_memory(void **state)
+{
+	static struct names_file file;
+	struct symtab *symtab = build_from_file(&file, false);
+	assert_true(resident(file.fd) >= (int)(sizeof(file.names) >> 10));
+	close(file.fd);
+	symtab_destroy(symtab);
+	symtab = build_from_file(&file, true);
+	int page = (int)sysconf(_SC_PAGESIZE) >> 10;
+	assert_in_range(resident(file.fd), 0, page);
+	for (uint64_t i = 0; i < FILE_NAMES; i += 100) {
+		assert_string_equal(name_at(symtab, 16 * i), file.names[i]);
+		assert_in_range(resident(file.fd), 0, page);
+	}
+	close(file.fd);
 	symtab_destroy(symtab);
 }
 
@@ -268,9 +319,11 @@ int symbol_symtab_tests(void);
 int symbol_symtab_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_guessed), cmocka_unit_test(empty_symbols),	cmocka_unit_test(one_of_the_aliases),
-		cmocka_unit_test(overlaps),	     cmocka_unit_test(names_in_a_file), cmocka_unit_test(names_become_readable),
-		cmocka_unit_test(kernel_list),	     cmocka_unit_test(module_names),
+		cmocka_unit_test(sizes_are_guessed),	 cmocka_unit_test(empty_symbols),
+		cmocka_unit_test(one_of_the_aliases),	 cmocka_unit_test(overlaps),
+		cmocka_unit_test(names_in_a_file),	 cmocka_unit_test(names_leave_our_memory),
+		cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),
+		cmocka_unit_test(module_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,16 @@
-/* What is said of files whose unwind rules the kernel has no room for. */
+/* What is said of files whose unwind rules the kernel has no room for, and how long files are read before events are enabled. */
 #include "capture/stacks/stack_walker.h"
+
+#include "bpf/support.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <cmocka.h>
 
@@ -28,8 +34,43 @@ static void only_what_helps_is_advised(void **state)
 	assert_false(says(USER_STACKS_TOO_MANY, 1 << 20, "--unwind-memory"));
 }
 
+/* When time is over nothing more is read; what was read isn't read again. */
+static void until_time_is_over(void **state)
+{
+	const struct sampling sampling = {0};
+	const struct symbol_options options = {0};
+	struct stack_walker *walker = NULL;
+	struct stat status;
+	struct error *error = bpf_support_check();
+	if (!error)
+		error = stack_walker_open_rows(&sampling, &walker);
+	if (error) {
+		print_message("%s\n", error_message(error));
+		error_free(error);
+		skip();
+	}
+	struct machine *machine = machine_create();
+	struct resolver *resolver = resolver_create(machine, &options);
+	char *own = realpath("/proc/self/exe", NULL);
+	assert_int_equal(stat(own, &status), 0);
+	const struct map_description map = {
+		.name = own, .prot = PROT_EXEC, .major = major(status.st_dev), .minor = minor(status.st_dev), .inode = status.st_ino};
+	struct dso *dso = machine_file(machine, &map);
+	struct stack_walker_ahead ahead = {.dsos = &dso, .count = 1, .wholly = 1};
+	uint64_t memory = stack_walker_memory(walker);
+	assert_int_equal(stack_walker_read_ahead(walker, resolver, &ahead), 0);
+	ahead.until_ns = UINT64_MAX;
+	assert_int_equal(stack_walker_read_ahead(walker, resolver, &ahead), 1);
+	assert_true(stack_walker_memory(walker) > memory);
+	assert_int_equal(stack_walker_read_ahead(walker, resolver, &ahead), 0);
+	stack_walker_close(walker);
+	resolver_destroy(resolver);
+	machine_destroy(machine);
+	free(own);
+}
+
 int capture_stack_walker_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised), cmocka_unit_test(until_time_is_over)};
 	return cmocka_run_group_tests_name("capture/stack_walker", tests, NULL, NULL);
 }

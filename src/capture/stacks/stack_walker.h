@@ -24,8 +24,7 @@ struct stack_walker;
  * tracepoints and probes of which not each one is a sample, and not where somebody asks for copies of a size. */
 bool stack_walker_suits(const struct event *event);
 /* Loads the program for those of the events that it suits; of `sampling` max_stack, unwind_memory and python count, which outlives the
- * walker. `of_threads`: threads are
- * measured, not whole CPUs. An error says why that isn't possible. */
+ * walker. `of_threads`: threads are measured, not whole CPUs. An error says why that isn't possible. */
 struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
 				struct stack_walker **ret);
 /* The same with rows only, for programs that share them (stack_walker_rows()). */

@@ -117,8 +117,15 @@ static struct session *open_session(unsigned int jobs)
 struct walk {
 	uint64_t samples, hash; /* of those that are wanted, with their order, times and the thread's name */
 	uint64_t others;
+	uint64_t told; /* hash of what else comes, and when */
 	uint64_t broken, counted, records;
 };
+
+static void hash_other(void *context, const struct record *record)
+{
+	struct walk *walk = context;
+	walk->told = hash_combine(walk->told, hash_combine(hash_combine(record->time, record->model_time), record->offset));
+}
 
 static struct walk walk(unsigned int jobs, bool choose)
 {
@@ -126,6 +133,7 @@ static struct walk walk(unsigned int jobs, bool choose)
 	struct session *session = open_session(jobs);
 	struct record record;
 	struct error *error = NULL;
+	session_tell_others(session, hash_other, &walk);
 	if (choose)
 		session_choose_events(session, is_named_wanted, NULL);
 	while (session_next_sample(session, &record, &error) > 0) {
@@ -151,6 +159,7 @@ static void check_same(const struct walk *a, const struct walk *b)
 {
 	assert_int_equal(a->samples, b->samples);
 	assert_int_equal(a->hash, b->hash);
+	assert_int_equal(a->told, b->told);
 	assert_int_equal(a->broken, b->broken);
 	assert_int_equal(a->counted, b->counted);
 	assert_int_equal(a->records, b->records);

@@ -12,7 +12,7 @@ enum {
 	BATCHES = 8,
 	BATCH = 4096,	 /* items: with their records about as much as a processor's own cache holds */
 	WOKEN_FOR = 2,	 /* batches that the session's thread sleeps for */
-	LEAST = 1 << 20, /* bytes that the thread is woken for */
+	LEAST = 1 << 20, /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
 };
 
 struct batch {
@@ -29,6 +29,7 @@ struct ahead {
 	size_t made, taken, used;    /* batches; the one that was taken last is in use */
 	bool rests;		     /* no more are made until the session's thread has passed what follows */
 	bool stop;		     /* … nor wanted */
+	uint64_t next;		     /* it isn't woken before the source is there; the session's thread's */
 	uint64_t behind, behind_end; /* ahead_forget(): from, to; equal = nothing */
 	struct batch batches[BATCHES];
 };
@@ -79,6 +80,7 @@ struct ahead *ahead_create(struct session *session)
 	ahead->made = ahead->taken = ahead->used = 0;
 	ahead->rests = true;
 	ahead->stop = false;
+	ahead->next = 0;
 	ahead->behind = ahead->behind_end = 0;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
@@ -91,8 +93,10 @@ static void wake(struct ahead *ahead)
 	const struct session_private *private = ahead->session->private;
 	const struct reader *reader = ahead->session->reader;
 	uint64_t offset = private->source.offset;
-	if (private->scanned || reader->data_end < LEAST || offset > reader->data_end - LEAST || !reader_is_plain(reader, offset))
+	if (private->scanned || offset < ahead->next || reader->data_end < LEAST || offset > reader->data_end - LEAST ||
+	    !reader_is_plain(reader, offset))
 		return;
+	ahead->next = offset + LEAST;
 	if (!ahead->has_thread)
 		ahead->has_thread = !pthread_create(&ahead->thread, NULL, read_on, ahead);
 	ahead->rests = !ahead->has_thread;
@@ -103,7 +107,8 @@ bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const 
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->used = ahead->taken;
-	pthread_cond_signal(&ahead->changed);
+	if (!ahead->rests)
+		pthread_cond_signal(&ahead->changed);
 	if (ahead->made == ahead->taken) {
 		if (ahead->rests)
 			wake(ahead);

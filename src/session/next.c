@@ -16,6 +16,13 @@
 #include <stddef.h>
 #include <string.h>
 
+/* The model's time never goes back. */
+static void advance_clock(struct session *session, uint64_t time)
+{
+	if (time > session->private->clock)
+		session->private->clock = time;
+}
+
 static bool wants(const struct session *session, const struct record *record)
 {
 	const struct filter *filter = &session->private->filter;
@@ -35,8 +42,7 @@ static bool deliver(struct session *session, const struct record_header *header,
 	bool by_offset = private->prepared ? private->offset_times : private->file_order;
 	const uint32_t type = mapping_u32(&header->type);
 	uint64_t model_time = by_offset ? offset : time;
-	if (model_time > private->clock)
-		session->private->clock = model_time;
+	advance_clock(session, model_time);
 	if (!private->prepared || !model_time)
 		model_time = private->clock;
 	if (type == RECORD_SAMPLE && model_time == time)
@@ -173,20 +179,13 @@ enum scan_result {
 	SCAN_WAITS, /* resting */
 };
 
-/* The model's time once all is delivered that was ready: those that were passed over count, too. */
-static void advance_clock(struct session_private *private, uint64_t time)
-{
-	if (time > private->clock)
-	private->clock = time;
-}
-
 /* Reads on to a record that is delivered at once, *ret_shown tells whether it is to be seen, or to what is ready then. */
 static enum scan_result scan(struct session *session, bool resting, struct record *ret, bool *ret_shown, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	const struct record_header *header;
 	uint64_t offset;
-	advance_clock(private, private->order.released);
+	advance_clock(session, private->order.released); /* those that were passed over count, too */
 	if (private->round_mark) {
 		finish_round(private);
 		return SCAN_READY;
@@ -250,7 +249,7 @@ static bool has_turns(struct session *session)
 	if (private->turn < private->turn_end)
 		return true;
 	if (!private->ahead && private->reads_ahead)
-	private->ahead = ahead_create(session);
+		session->private->ahead = ahead_create(session);
 	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
 		return true;
 	private->turn = order_take_all(&private->order, &count);
@@ -322,7 +321,7 @@ static inline bool next_plain(struct session *session, struct record *ret)
 		return false;
 	ask_for_turn(session, AHEAD);
 	private->turn++;
-	advance_clock(private, item->time);
+	advance_clock(session, item->time);
 	*ret = (struct record){.header = header,
 			       .time = item->time,
 			       .model_time = private->clock,
@@ -339,7 +338,7 @@ static bool deliver_turn(struct session *session, struct record *ret)
 	struct order_item item = *private->turn++;
 	if (item.offset & SESSION_AT_ONCE) {
 		item.offset &= ~SESSION_AT_ONCE;
-		advance_clock(private, item.time);
+		advance_clock(session, item.time);
 		item.time = 0;
 	}
 	const struct record_header *header = ordered_record(session, item.offset);

@@ -10,8 +10,7 @@
  * where a part stands in the table. In a thousand million recordings of five million samples one sample will have another one's callers.
  *
  * The table is small and forgets: a place for each hash has WAYS parts, in one cache line, and a new one takes that of the part that
- * wasn't found for the longest time. When as many were added as it has room for, it becomes larger, and begins anew. Where few are found it
- * rests.
+ * wasn't found for the longest time. When as many were added as it has room for, it becomes larger. Where few are found it rests.
  */
 #include "analysis/report/fold_internal.h"
 
@@ -23,20 +22,26 @@ enum { WAYS = 4, PARTS_LEAST = 1 << 12, PARTS_MOST = 1 << 20, WINDOW = 1 << 12, 
 /* How many frames the part is: the rest of recent_part.check is of the hash. */
 enum { COUNT_BITS = 8, COUNT_MOST = (1 << COUNT_BITS) - 1 };
 
-static void make_parts(struct fold_recent *recent, uint64_t count)
+void fold_recent_init(struct fold_recent *recent)
 {
-	free(recent->parts);
-	recent->mask = count - WAYS;
-	recent->added = 0;
-	recent->parts = mem_zalloc_table(count, sizeof(*recent->parts));
-	for (uint64_t i = 0; i < count; i++)
+	*recent = (struct fold_recent){.mask = PARTS_LEAST - WAYS, .parts = mem_zalloc_table(PARTS_LEAST, sizeof(*recent->parts))};
+	for (uint64_t i = 0; i < PARTS_LEAST; i++)
 		recent->parts[i].piece = FOLD_NONE;
 }
 
-void fold_recent_init(struct fold_recent *recent)
+/* Too little of its hash is kept to tell where a part belongs in a larger table. It stands in each of those places then, until others take
+ * them that are found. */
+static void grow(struct fold_recent *recent)
 {
-	*recent = (struct fold_recent){0};
-	make_parts(recent, PARTS_LEAST);
+	enum { TIMES = 4 };
+	uint64_t count = recent->mask + WAYS;
+	struct recent_part *parts = mem_alloc_table(count * TIMES, sizeof(*parts));
+	for (uint64_t i = 0; i < TIMES; i++)
+		memcpy(parts + i * count, recent->parts, count * sizeof(*parts));
+	free(recent->parts);
+	recent->parts = parts;
+	recent->mask = count * TIMES - WAYS;
+	recent->added = 0;
 }
 
 void fold_recent_deinit(struct fold_recent *recent)
@@ -90,8 +95,8 @@ void fold_recent_add(struct fold_recent *recent, const struct hash128 *key, cons
 {
 	if (stretch->caller_count > COUNT_MOST)
 		return;
-	if (++recent->added > recent->mask + WAYS && recent->mask + WAYS < PARTS_MOST)
-		return make_parts(recent, (recent->mask + WAYS) * 4);
+	if (recent->added++ == recent->mask + WAYS && recent->mask + WAYS < PARTS_MOST)
+		grow(recent);
 	struct recent_part *parts = places(recent, key);
 	memmove(parts + 1, parts, (WAYS - 1) * sizeof(*parts));
 	parts[0] = (struct recent_part){

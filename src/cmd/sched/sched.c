@@ -117,13 +117,10 @@ void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
 void sched_add_cpu(struct strbuf *out, uint32_t cpu)
 {
 	enum { DIGITS = 4, FITS = 10000 };
-	char digits[DIGITS];
-	strbuf_add_str(out, " [");
-	if (cpu < FITS)
-		strbuf_add(out, digits, (size_t)(digits_put_fraction(digits, cpu, DIGITS) - digits));
-	else
-		strbuf_add_u64(out, cpu, 0);
-	strbuf_add_str(out, "] ");
+	strbuf_add_literal(out, " [");
+	char *text = strbuf_reserve(out, DIGITS + DIGITS_ROOM);
+	strbuf_advance(out, (size_t)((cpu < FITS ? digits_put_fraction(text, cpu, DIGITS) : digits_put_u64(text, cpu, 0)) - text));
+	strbuf_add_literal(out, "] ");
 }
 
 /* ---- perf sched record, perf sched script ---- */

@@ -174,6 +174,39 @@ static void parts_are_found(void **state)
 	fold_recent_deinit(&recent);
 }
 
+static uint32_t count_found(struct fold_recent *recent, uint32_t parts)
+{
+	struct fold_stretch stretch;
+	uint32_t found = 0;
+	for (uint32_t i = 0; i < parts; i++) {
+		const struct hash128 key = key_of(i);
+		found += fold_recent_find(recent, &key, &stretch);
+	}
+	return found;
+}
+
+/* A part that is added takes the place of one other, also where the table becomes larger. */
+static void growing_forgets_nothing(void **state)
+{
+	enum { BEFORE = 4000, PARTS = 4200 };
+	const struct fold_stretch stretch = {.callers = FOLD_NONE, .caller_count = 9};
+	struct fold_recent recent;
+	uint32_t before = 0;
+	fold_recent_init(&recent);
+	const uint64_t mask = recent.mask;
+	for (uint32_t i = 0; i < PARTS; i++) {
+		const struct hash128 key = key_of(i);
+		fold_recent_add(&recent, &key, &stretch, i);
+		if (i < BEFORE)
+			continue;
+		uint32_t found = count_found(&recent, i + 1);
+		assert_true(found >= before);
+		before = found;
+	}
+	assert_true(recent.mask > mask);
+	fold_recent_deinit(&recent);
+}
+
 /* A part of more frames than the table can say isn't in it; and where nothing comes again, nothing is looked for after a while. */
 static void parts_that_do_not_pay(void **state)
 {
@@ -289,6 +322,7 @@ int analysis_fold_set_tests(void)
 		cmocka_unit_test(shared_frames_are_kept_once),
 		cmocka_unit_test(callers_are_known),
 		cmocka_unit_test(parts_are_found),
+		cmocka_unit_test(growing_forgets_nothing),
 		cmocka_unit_test(parts_that_do_not_pay),
 		cmocka_unit_test(merged_sets_have_each_once),
 		cmocka_unit_test(pieces_larger_than_chunks),

@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
-enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7 };
+enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7, STOPS = 200000 };
 
 static void add_sample(struct strbuf *out, uint64_t id, uint64_t time)
 {
@@ -59,6 +60,17 @@ static void make_rounds(struct strbuf *out)
 		}
 		made_round(out, round);
 	}
+	assert_true(out->len > 2 << 20);
+}
+
+/* Nothing but records in front of which reading ahead comes to rest, and others between them. */
+static void make_stops(struct strbuf *out)
+{
+	const struct record_header stop = {.type = RECORD_FINISHED_INIT, .size = sizeof(stop)};
+	for (uint64_t i = 0; i < STOPS; i++) {
+		made_round(out, i);
+		strbuf_add(out, &stop, sizeof(stop));
+	}
 }
 
 static struct error *next_chunk(void *context, struct reader_chunk **ret)
@@ -69,15 +81,15 @@ static struct error *next_chunk(void *context, struct reader_chunk **ret)
 	return NULL;
 }
 
-static struct session *open_session(unsigned int jobs)
+/* `make` makes the records. */
+static struct session *open_records(void (*make)(struct strbuf *out), unsigned int jobs)
 {
 	static const char *const names[] = {"wanted", "other"};
 	static const uint64_t ids[] = {WANTED_ID, OTHER_ID};
 	struct event_list events = {0};
 	struct strbuf records = {0};
 	struct session *session;
-	make_rounds(&records);
-	assert_true(records.len > 2 << 20);
+	make(&records);
 	for (size_t i = 0; i < 2; i++) {
 		struct event *event = event_list_add(&events, names[i]);
 		event->attr.type = PERF_TYPE_SOFTWARE;
@@ -97,11 +109,23 @@ static bool is_named_wanted(void *context, const struct event *event)
 	return !strcmp(event->name, "wanted");
 }
 
+static struct session *open_session(unsigned int jobs)
+{
+	return open_records(make_rounds, jobs);
+}
+
 struct walk {
 	uint64_t samples, hash; /* of those that are wanted, with their order, times and the thread's name */
 	uint64_t others;
+	uint64_t told; /* hash of what else comes, and when */
 	uint64_t broken, counted, records;
 };
+
+static void hash_other(void *context, const struct record *record)
+{
+	struct walk *walk = context;
+	walk->told = hash_combine(walk->told, hash_combine(hash_combine(record->time, record->model_time), record->offset));
+}
 
 static struct walk walk(unsigned int jobs, bool choose)
 {
@@ -109,6 +133,7 @@ static struct walk walk(unsigned int jobs, bool choose)
 	struct session *session = open_session(jobs);
 	struct record record;
 	struct error *error = NULL;
+	session_tell_others(session, hash_other, &walk);
 	if (choose)
 		session_choose_events(session, is_named_wanted, NULL);
 	while (session_next_sample(session, &record, &error) > 0) {
@@ -134,6 +159,7 @@ static void check_same(const struct walk *a, const struct walk *b)
 {
 	assert_int_equal(a->samples, b->samples);
 	assert_int_equal(a->hash, b->hash);
+	assert_int_equal(a->told, b->told);
 	assert_int_equal(a->broken, b->broken);
 	assert_int_equal(a->counted, b->counted);
 	assert_int_equal(a->records, b->records);
@@ -193,6 +219,20 @@ static void test_others(void **state)
 	session_close(session);
 }
 
+/* A thread that always comes to rest at once isn't waited for each time. */
+static void test_stops(void **state)
+{
+	struct session *session = open_records(make_stops, 2);
+	struct rusage before, after;
+	struct record record;
+	struct error *error;
+	getrusage(RUSAGE_THREAD, &before);
+	assert_int_equal(session_next_sample(session, &record, &error), 0);
+	getrusage(RUSAGE_THREAD, &after);
+	assert_in_range(after.ru_nvcsw - before.ru_nvcsw, 0, STOPS / 100);
+	session_close(session);
+}
+
 int session_ahead_tests(void);
 int session_ahead_tests(void)
 {
@@ -200,6 +240,7 @@ int session_ahead_tests(void)
 		cmocka_unit_test(test_same_turns),
 		cmocka_unit_test(test_left_early),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_stops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

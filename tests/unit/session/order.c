@@ -174,14 +174,46 @@ static void test_late_records(void **state)
 	order_deinit(&order);
 }
 
+/* Those that nobody asks for hold back and let go as if they were there: what is left comes in the same rounds. */
+static void test_passed(void **state)
+{
+	enum { ROUNDS = 3000, SPREAD = 40 };
+	struct order all = {0}, chosen = {0};
+	struct order_item item, other;
+	uint64_t random = 5;
+	for (uint64_t round = 0, offset = 0; round < ROUNDS; round++) {
+		for (uint64_t count = random % 4; count > 0; count--, offset++) {
+			random = hash_mix(random);
+			uint64_t time = round * 10 + random % SPREAD;
+			order_push(&all, time, offset);
+			if (random >> 32 & 3)
+				order_pass(&chosen, time);
+			else
+				order_push(&chosen, time, offset);
+		}
+		random = hash_mix(random);
+		order_finish_round(&all);
+		order_finish_round(&chosen);
+		while (order_pop(&chosen, &other)) {
+			do
+				assert_true(order_pop(&all, &item));
+			while (item.offset != other.offset);
+		}
+		while (order_pop(&all, &item))
+			;
+		assert_int_equal(chosen.limit, all.limit);
+		assert_int_equal(chosen.released, all.released);
+	}
+	order_deinit(&all);
+	order_deinit(&chosen);
+}
+
 int session_order_tests(void);
 int session_order_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contract),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_hostile_rounds),
-		cmocka_unit_test(test_late_records),
+		cmocka_unit_test(test_contract),     cmocka_unit_test(test_random), cmocka_unit_test(test_hostile_rounds),
+		cmocka_unit_test(test_late_records), cmocka_unit_test(test_passed),
 	};
 	return cmocka_run_group_tests_name("session/order", tests, NULL, NULL);
 }

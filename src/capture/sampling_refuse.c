@@ -1,17 +1,16 @@
 /* Events that cannot be sampled, though they can be counted or are known by name. */
-#include "base/text.h"
 #include "capture/sampling.h"
+#include "event/trace_pmus.h"
 
 /* Hardware trace needs an AUX buffer beside the ring; this recorder has none. */
 static struct error *refuse_hardware_trace(const struct event *event)
 {
-	static const char *const tracers[] = {"intel_pt", "intel_bts", "arm_spe", "cs_etm", "hisi_ptt", "s390_cpum_sf"};
-
-	for (size_t i = 0; event->pmu_name && i < sizeof(tracers) / sizeof(tracers[0]); i++)
-		if (str_starts_with(event->pmu_name, tracers[i]))
-			return error_new_kind(ERROR_UNSUPPORTED,
-					      "%s: recording of hardware traces (AUX areas) is not supported; sample cycles instead",
-					      event->name);
+	if (event->pmu_name && trace_pmu_needs(event->pmu_name))
+		return error_new_kind(
+			ERROR_UNSUPPORTED,
+			"%s: hardware traces (AUX areas) are only read here (perf script --itrace); record them with the kernel's "
+			"tool, or sample cycles",
+			event->name);
 	return NULL;
 }
 
@@ -28,8 +27,8 @@ struct error *sampling_refuse(const struct event *event)
 				      event->name);
 	if (event->aux_output || event->aux_sample_size)
 		return error_new_kind(ERROR_UNSUPPORTED,
-				      "%s: %s= is for hardware traces (AUX areas), which are not supported; omit it to sample", event->name,
-				      event->aux_output ? "aux-output" : "aux-sample-size");
+				      "%s: %s= is for hardware traces (AUX areas), which only the kernel's tool records; omit it to sample",
+				      event->name, event->aux_output ? "aux-output" : "aux-sample-size");
 	if (event->percore)
 		return error_new_kind(
 			ERROR_UNSUPPORTED,

@@ -95,8 +95,11 @@ struct error *option_ring_pages(const struct option *option, const char *argumen
 	size_t *ret = field;
 
 	if (strchr(argument, ','))
-		return error_new_kind(ERROR_USAGE,
-				      "'%s': the part after the comma is for hardware traces, which are not supported; omit it", argument);
+		return error_new_kind(
+			ERROR_USAGE,
+			"'%s': the part after the comma is for hardware traces, which only the kernel's tool records, on processors with "
+			"intel_pt, arm_spe_0 or cs_etm in /sys/bus/event_source/devices; omit it",
+			argument);
 	if (!number_parse_u64(argument, &pages)) {
 		if (!number_parse_size(argument, &pages))
 			return error_new_kind(ERROR_USAGE, "invalid value '%s': expected a number of pages or a size such as 512K",

@@ -19,6 +19,7 @@ def recording(perf, tmp_path_factory):
 
 @pytest.mark.parametrize("words, text", [
     (["record", "-c", "0", "true"], "invalid number of events '0'"),
+    (["record", "-m", "4,16", "true"], "only the kernel's tool records, on processors with intel_pt"),
     (["stat", "--interval-clear", "true"], "requires -I"),
     (["stat", "--aio", "true"], "unknown option --aio; perf record has it\n"),
     (["stat", "--sort", "x"], "perf report and perf top have it\n"),
@@ -34,6 +35,12 @@ def recording(perf, tmp_path_factory):
 def test_usage(perf, words, text):
     done = perf(*words, timeout=300)
     assert done.returncode == 129 and text in done.stderr
+
+
+@pytest.mark.parametrize("option", ["-S", "--aux-sample"])
+def test_traces_that_are_not_recorded(perf, option):
+    done = perf("record", option, "true")
+    assert done.returncode and "only read here (perf script --itrace), not recorded" in done.stderr and "on processors with intel_pt, arm_spe_0 or cs_etm" in done.stderr
 
 
 def test_lists_of_other_pmus_are_not_silently_empty(perf):

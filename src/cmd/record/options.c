@@ -296,7 +296,9 @@ static struct error *parse_synth(const struct option *option, const char *argume
 	return NULL;
 }
 
-#define NO_AUX "recording of hardware traces (AUX areas) is not supported; use -b for branches, or --overwrite to keep the newest records"
+#define NO_AUX                                                                                                                                  \
+	"hardware traces (AUX areas) are only read here (perf script --itrace), not recorded: only the kernel's tool does that, on processors " \
+	"with intel_pt, arm_spe_0 or cs_etm in /sys/bus/event_source/devices; use -b for branches, or --overwrite to keep the newest records"
 #define NO_BPF_SOURCE "BPF programs in C as events are not supported; use tracepoints with --filter"
 static struct error *parse_setup_filter(const struct option *option, const char *argument, bool negated, void *field)
 {

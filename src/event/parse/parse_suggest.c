@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "event/builtin.h"
+#include "event/trace_pmus.h"
 #include "event/vendor.h"
 
 #include <ctype.h>
@@ -139,11 +140,16 @@ struct error *parse_unknown_pmu(struct parser *parser, const char *at, const cha
 
 	for (size_t i = 0; i < pmus->pmus.len; i++)
 		vec_push(&candidates.names, pmus->pmus.data[i]->name);
-	const char *near = str_nearest(name, candidates.names.data, candidates.names.len);
-	for (size_t i = 0; !near && i < candidates.names.len && i < 20; i++)
+	const char *near = str_nearest(name, candidates.names.data, candidates.names.len), *needs = trace_pmu_needs(name);
+	/* "arm_spe" is meant to be "arm_spe_0", but "intel_pt" isn't "intel_bts". */
+	if (near && needs && trace_pmu_needs(near) != needs)
+		near = NULL;
+	for (size_t i = 0; !near && !needs && i < candidates.names.len && i < 20; i++)
 		strbuf_printf(&hint, "%s%s", i ? ", " : "this machine has: ", candidates.names.data[i]);
 	if (near)
 		strbuf_printf(&hint, "did you mean '%s'?", near);
+	else if (needs)
+		strbuf_printf(&hint, "%s. perf reads its traces (perf script --itrace); only the kernel's tool records them", needs);
 	struct error *error = parse_fail(parser, at, hint.len ? strbuf_str(&hint) : NULL, "no PMU '%s' on this machine", name);
 	vec_deinit(&candidates.names);
 	strbuf_deinit(&hint);

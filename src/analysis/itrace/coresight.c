@@ -5,9 +5,12 @@
  *	                                                     ▲
  *	                                                    code
  *
+ * libopencsd runs in a process of its own (coresight_process.h).
+ *
  * A branch leads from the end of a range to the beginning of the next one. What a recording tells of each ETM (its registers) is in
  * AUXTRACE_INFO. Samples have no times: those of these traces are of a clock of their own. Not done here: older ETMs, packets as text. */
 #include "analysis/itrace/coresight_library.h"
+#include "analysis/itrace/coresight_process.h"
 #include "analysis/itrace/decoder.h"
 #include "base/mem.h"
 
@@ -15,7 +18,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { BLOCK_SIZE = 2048, CHANNELS = 128, ERRORS_MAX = 1000 };
+enum { CHANNELS = 128 };
 enum { A64_SIZE = 4, T32_LONG = 0xe800 };
 
 /* AUXTRACE_INFO (tools/perf/util/cs-etm.h): a head, then for each CPU what is known of its ETM. */
@@ -61,14 +64,10 @@ struct channel {
 };
 
 struct coresight_queue {
-	dcd_tree_handle_t tree;
-	size_t piece;
-	uint64_t offset;
-	uint64_t index;			   /* of the whole trace */
+	struct coresight_process process;
 	struct channel channels[CHANNELS]; /* by the stream's number; the first one is a thread's */
 	bool is_known[CHANNELS];
 	uint32_t cpus[CHANNELS];
-	uint64_t errors;
 	bool started;
 };
 
@@ -247,14 +246,12 @@ static struct channel *channel_of(struct trace_queue *queue, uint8_t id)
 	return &own->channels[queue->cpu == (uint32_t)-1 ? 0 : id % CHANNELS];
 }
 
-static ocsd_datapath_resp_t take_element(const void *data, ocsd_trc_index_t index, uint8_t id, const ocsd_generic_trace_elem *element)
+static void take_element(struct trace_queue *queue, uint8_t id, const ocsd_generic_trace_elem *element)
 {
-	struct trace_queue *queue = (struct trace_queue *)data;
 	struct coresight_queue *own = queue->decoder;
 	struct channel *channel = channel_of(queue, id);
-	(void)index;
 	if (!own->is_known[id % CHANNELS])
-		return OCSD_RESP_CONT;
+		return;
 	channel->cpu = own->cpus[id % CHANNELS];
 	switch (element->elem_type) {
 	case OCSD_GEN_TRC_ELEM_INSTR_RANGE:
@@ -278,15 +275,6 @@ static ocsd_datapath_resp_t take_element(const void *data, ocsd_trc_index_t inde
 	default:
 		break;
 	}
-	return OCSD_RESP_CONT;
-}
-
-static uint32_t read_code(const void *data, ocsd_vaddr_t address, ocsd_mem_space_acc_t space, uint8_t id, uint32_t size, uint8_t *buffer)
-{
-	struct trace_queue *queue = (struct trace_queue *)data;
-	struct dso *missing;
-	(void)space;
-	return (uint32_t)trace_read_code(queue->itrace, channel_of(queue, id)->tid, address, buffer, size, &missing);
 }
 
 /* ── A queue's trace ── */
@@ -318,7 +306,7 @@ static void add_etm(struct trace_queue *queue, struct coresight_queue *own, cons
 	unsigned char id = 0;
 	const char *name = etm->is_ete ? OCSD_BUILTIN_DCD_ETE : OCSD_BUILTIN_DCD_ETMV4I;
 	const void *config = etm->is_ete ? (const void *)&ete : &etm4;
-	if (csd.dt_create_decoder(own->tree, name, OCSD_CREATE_FLG_FULL_DECODER, config, &id) != OCSD_OK)
+	if (csd.dt_create_decoder(own->process.tree, name, OCSD_CREATE_FLG_FULL_DECODER, config, &id) != OCSD_OK)
 		return;
 	own->is_known[id % CHANNELS] = true;
 	own->cpus[id % CHANNELS] = etm->cpu;
@@ -332,73 +320,78 @@ static void *open_queue(struct trace_queue *queue)
 	struct coresight_queue *own = mem_zalloc(sizeof(*own));
 	const bool is_raw = queue->itrace->aux_flags & AUX_FORMAT_RAW;
 	queue->decoder = own;
-	own->tree = csd.create_dcd_tree(is_raw ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED,
-					is_raw ? 0 : OCSD_DFRMTR_FRAME_MEM_ALIGN | OCSD_DFRMTR_RESET_ON_4X_FSYNC);
-	if (own->tree == C_API_INVALID_TREE_HANDLE)
+	own->process.tree = csd.create_dcd_tree(is_raw ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED,
+						is_raw ? 0 : OCSD_DFRMTR_FRAME_MEM_ALIGN | OCSD_DFRMTR_RESET_ON_4X_FSYNC);
+	if (own->process.tree == C_API_INVALID_TREE_HANDLE)
 		return own;
 	for (size_t i = 0; i < state->etms.len; i++)
 		if (!is_raw || queue->cpu == (uint32_t)-1 || state->etms.data[i].cpu == queue->cpu)
 			add_etm(queue, own, &state->etms.data[i]);
-	csd.dt_set_gen_elem_outfn(own->tree, take_element, queue);
-	csd.dt_add_callback_trcid_mem_acc(own->tree, 0, UINT64_MAX, OCSD_MEM_SPACE_ANY, read_code, queue);
+	coresight_process_init(&own->process, queue->pieces.data, queue->pieces.len);
 	return own;
 }
 
 static void close_queue(void *decoder)
 {
 	struct coresight_queue *own = decoder;
-	if (own->tree != C_API_INVALID_TREE_HANDLE)
-		csd.destroy_dcd_tree(own->tree);
+	coresight_process_deinit(&own->process);
 	free(own);
 }
 
-static void reset(struct coresight_queue *own)
+/* Nothing is known of what comes next. */
+static void take_loss(struct trace_queue *queue)
 {
-	uint32_t used;
-	csd.dt_process_data(own->tree, OCSD_OP_RESET, 0, 0, NULL, &used);
+	struct coresight_queue *own = queue->decoder;
+	queue->itrace->counts.errors++;
+	for (size_t i = 0; i < CHANNELS; i++)
+		take_pause(queue, &own->channels[i]);
 }
 
-static void decode_block(struct trace_queue *queue, struct coresight_queue *own, const struct trace_piece *piece)
+static void answer(struct trace_queue *queue, uint8_t id, uint64_t address, uint32_t size)
 {
-	const uint64_t left = piece->size - own->offset;
-	const uint32_t size = left < BLOCK_SIZE ? (uint32_t)left : BLOCK_SIZE;
-	uint32_t used = 0;
-	const ocsd_datapath_resp_t response =
-		csd.dt_process_data(own->tree, OCSD_OP_DATA, own->index, size, piece->data + own->offset, &used);
-	if (OCSD_DATA_RESP_IS_FATAL(response)) {
+	struct coresight_queue *own = queue->decoder;
+	struct coresight_code code = {0};
+	struct dso *missing;
+	if (size > sizeof(code.bytes))
+		size = sizeof(code.bytes);
+	code.size = (uint32_t)trace_read_code(queue->itrace, channel_of(queue, id)->tid, address, code.bytes, size, &missing);
+	coresight_process_answer(&own->process, &code);
+}
+
+static void take(struct trace_queue *queue, const struct coresight_message *message)
+{
+	switch (message->kind) {
+	case CORESIGHT_ELEMENT:
+		take_element(queue, message->id, &message->element);
+		break;
+	case CORESIGHT_CODE:
+		answer(queue, message->id, message->address, message->size);
+		break;
+	case CORESIGHT_ERROR:
 		queue->itrace->counts.errors++;
-		own->errors++;
-		reset(own);
-		used = size;
-	} else if (OCSD_DATA_RESP_IS_WAIT(response)) {
-		uint32_t flushed;
-		csd.dt_process_data(own->tree, OCSD_OP_FLUSH, 0, 0, NULL, &flushed);
+		break;
+	case CORESIGHT_LOSS:
+		take_loss(queue);
+		break;
+	case CORESIGHT_PLACE:
+		break;
 	}
-	own->offset += used ? used : size;
-	own->index += used ? used : size;
 }
 
+/* The first time nothing is known of who runs. */
 static void step(struct trace_queue *queue)
 {
 	struct coresight_queue *own = queue->decoder;
-	if (own->tree == C_API_INVALID_TREE_HANDLE || own->piece >= queue->pieces.len || own->errors > ERRORS_MAX) {
-		queue->ended = true;
-		return;
-	}
-	/* The first time nothing is known of who runs. */
+	const struct coresight_message *messages;
 	if (!own->started) {
 		own->started = true;
+		queue->ended = own->process.tree == C_API_INVALID_TREE_HANDLE;
 		return;
 	}
-	const struct trace_piece *piece = &queue->pieces.data[own->piece];
-	if (!own->offset)
-		reset(own);
-	if (own->offset < piece->size)
-		decode_block(queue, own, piece);
-	if (own->offset < piece->size)
-		return;
-	own->piece++;
-	own->offset = 0;
+	const size_t count = coresight_process_next(&own->process, &messages);
+	for (size_t i = 0; i < count; i++)
+		take(queue, &messages[i]);
+	queue->ended = !count;
 }
 
 const struct trace_decoder trace_decoder_coresight = {

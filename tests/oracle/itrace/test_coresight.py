@@ -36,14 +36,14 @@ leaf:	nop
 class Walk:
     """The program, and what happens while it runs."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, program=PROGRAM, size=0x1000):
         self.path = folder / "walk"
-        (folder / "walk.s").write_text(PROGRAM)
+        (folder / "walk.s").write_text(program)
         subprocess.run(["aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-Wl,--build-id", "-o", self.path, folder / "walk.s"], check=True)
         listed = subprocess.run(["aarch64-linux-gnu-nm", self.path], capture_output=True, text=True, check=True).stdout
         self.at = {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines()}
         self.records = f"""comm pid=7 tid=7 name=walk exec=1 id=3 cpu=0
-mmap2 pid=7 tid=7 addr={self.at["_start"] & ~0xfff} len=0x1000 pgoff=0 prot=5 id=3 cpu=0 name={self.path}
+mmap2 pid=7 tid=7 addr={self.at["_start"] & ~0xfff} len={size:#x} pgoff=0 prot=5 id=3 cpu=0 name={self.path}
 itrace_start pid=7 tid=7 id=1 cpu=0
 exit pid=7 tid=7 ppid=1 ptid=1 id=3 cpu=0
 """
@@ -125,6 +125,23 @@ def test_without_the_library(perf, walk, tmp_path):
     (tmp_path / "libopencsd_c_api.so.1").write_text("no library")
     done = subprocess.run([perf.path, "script", "--show-task-events", "-i", path], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
     assert "(CoreSight) isn't decoded: cannot load libopencsd_c_api" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
+
+
+def test_what_the_library_dies_of(perf, walk, tmp_path):
+    """A branch that was predicted wrongly, where there was none, makes libopencsd read where nothing is. What comes in the next block of the trace is decoded."""
+    bad = ETM_SYNC + etm_address(walk.at["again"]) + b"\x30"
+    bad += b"\x71" * (14 * 128 - len(bad))
+    whole = shown(perf, "script", "--itrace=b", "-i", walk.write(tmp_path / "whole.data", walk.traces()["whole"]))
+    done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", [(0, -1, 7, etm_frames(bad)[:2048] + etm_frames(walk.traces()["whole"]))]))
+    assert done.returncode == 0 and done.stdout == whole and "1 times the hardware trace couldn't be followed" in done.stderr
+
+
+@pytest.mark.parametrize("instructions, errors", [(60_000, 0), (70_000, 1)])
+def test_code_without_an_end(perf, tmp_path, instructions, errors):
+    """More than 256 KB without a branch are no code that ran: a trace can't make perf read through a library with each of its packets."""
+    walk = Walk(tmp_path, f".globl _start\n_start: .rept {instructions}\nnop\n.endr\nb _start\n", 0x100000)
+    done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.start() + etm_atoms("EE")))
+    assert done.returncode == 0 and ("code is not at hand" in done.stderr) == bool(errors)
 
 
 def test_hostile(perf, walk, tmp_path):

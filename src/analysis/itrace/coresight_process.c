@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -200,8 +201,11 @@ void coresight_process_init(struct coresight_process *process, const struct trac
 
 void coresight_process_deinit(struct coresight_process *process)
 {
-	if (process->pid)
+	/* It needn't see that its pipes are closed: processes that were forked after it have these ends, too. */
+	if (process->pid) {
+		kill(process->pid, SIGKILL);
 		stop(process);
+	}
 	if (process->tree != C_API_INVALID_TREE_HANDLE)
 		csd.destroy_dcd_tree(process->tree);
 }

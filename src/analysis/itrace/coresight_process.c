@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,12 +140,23 @@ static void decode_block(struct coresight_process *process)
 	flush(process);
 }
 
+/* Ends of other processes' pipes, above all: as long as they are open here, those don't see that perf has closed its own. */
+static void close_others(const struct coresight_process *process)
+{
+	const int last = process->from > process->to ? process->from : process->to;
+	for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+		if (fd != process->from && fd != process->to)
+			close(fd);
+	syscall(__NR_close_range, (unsigned int)last + 1, ~0u, 0);
+}
+
 /* What the library and C++ say when they give up is nobody's business, nor is an image of their memory. */
 static _Noreturn void decode(struct coresight_process *process)
 {
 	const int nowhere = open("/dev/null", O_WRONLY);
 	if (nowhere >= 0)
 		dup2(nowhere, STDERR_FILENO);
+	close_others(process);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
 	while (!is_at_end(process))
 		decode_block(process);
@@ -201,11 +212,8 @@ void coresight_process_init(struct coresight_process *process, const struct trac
 
 void coresight_process_deinit(struct coresight_process *process)
 {
-	/* It needn't see that its pipes are closed: processes that were forked after it have these ends, too. */
-	if (process->pid) {
-		kill(process->pid, SIGKILL);
+	if (process->pid)
 		stop(process);
-	}
 	if (process->tree != C_API_INVALID_TREE_HANDLE)
 		csd.destroy_dcd_tree(process->tree);
 }

@@ -179,7 +179,7 @@ static void test_passed(void **state)
 {
 	enum { ROUNDS = 3000, SPREAD = 40 };
 	struct order all = {0}, chosen = {0};
-	struct order_item item, other;
+	struct order_item item = {0}, other;
 	uint64_t random = 5;
 	for (uint64_t round = 0, offset = 0; round < ROUNDS; round++) {
 		for (uint64_t count = random % 4; count > 0; count--, offset++) {

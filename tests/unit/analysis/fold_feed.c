@@ -20,7 +20,16 @@
 
 #include <cmocka.h>
 
-enum { SAMPLES = 6000, PROCESSES = 7, THREADS = 3, BASE = 0x400000, MOVED = SAMPLES / 2, FIRST_TIME = 1000, DEEPEST = 60 };
+enum {
+	SAMPLES = 6000,
+	MAPPED = 1 << 19,
+	PROCESSES = 7,
+	THREADS = 3,
+	BASE = 0x400000,
+	MOVED = SAMPLES / 2,
+	FIRST_TIME = 1000,
+	DEEPEST = 60
+};
 
 struct fixture {
 	char folder[32];
@@ -71,6 +80,15 @@ static void append_comm(struct fixture *fixture, uint32_t pid, uint32_t tid, con
 	append(fixture, &record, sizeof(record));
 }
 
+extern const char __executable_start, etext; /* the linker's */
+
+/* Where in this program the last MAPPED bytes of its code begin: before them there may be a lot that has no symbols. */
+static uint64_t code_offset(void)
+{
+	const uint64_t end = (uintptr_t)&etext - (uintptr_t)&__executable_start;
+	return end > MAPPED ? (end - MAPPED) & ~(uint64_t)4095 : 0;
+}
+
 static void append_map(struct fixture *fixture, uint32_t pid, const char *path, uint64_t time)
 {
 	struct {
@@ -84,6 +102,7 @@ static void append_map(struct fixture *fixture, uint32_t pid, const char *path, 
 		    .tid = pid,
 		    .start = BASE,
 		    .length = 1 << 24,
+		    .offset = code_offset(),
 		    .trailer = {pid, pid, time, 10}};
 	snprintf(record.path, sizeof(record.path), "%s", path);
 	append(fixture, &record, sizeof(record));
@@ -91,7 +110,7 @@ static void append_map(struct fixture *fixture, uint32_t pid, const char *path, 
 
 static uint64_t draw_address(uint64_t *seed)
 {
-	return BASE + draw(seed, 1 << 19) / 64 * 64;
+	return BASE + draw(seed, MAPPED) / 64 * 64;
 }
 
 /* A stack that returns some way and descends again. */

@@ -253,7 +253,7 @@ static bool has_turns(struct session *session)
 	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
 		return true;
 	private->turn = order_take_all(&private->order, &count);
-	private->turn_end = private->turn + count;
+	private->turn_end = count ? private->turn + count : private->turn;
 	return count;
 }
 

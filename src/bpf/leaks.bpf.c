@@ -10,6 +10,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+enum { TAKEN = -17 }; /* -EEXIST */
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile struct leaks_config config;
@@ -53,6 +55,14 @@ struct {
 	__uint(value_size, LEAKS_FRAMES * sizeof(uint64_t));
 } stacks SEC(".maps");
 
+/* Stacks whose place another one has: the kernel keeps one for each value of the hash. Their numbers follow those of the others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, LEAKS_MORE_STACKS);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, LEAKS_FRAMES * sizeof(uint64_t));
+} more_stacks SEC(".maps");
+
 #if defined(__TARGET_ARCH_x86)
 enum { RETURN_POPS = 8 };
 #define ARGUMENT1(context) ((uint64_t)(context)->di)
@@ -94,6 +104,16 @@ static __always_inline void forget(uint64_t address)
 		add(allocation.stack, -allocation.bytes, -allocation.count);
 }
 
+static __always_inline int64_t stack_number(struct pt_regs *context)
+{
+	int64_t number = bpf_get_stackid(context, &stacks, BPF_F_USER_STACK);
+
+	if (number != TAKEN)
+		return number;
+	number = bpf_get_stackid(context, &more_stacks, BPF_F_USER_STACK);
+	return number < 0 ? number : LEAKS_STACKS + number;
+}
+
 static __always_inline void note(struct pt_regs *context, uint64_t address, uint64_t bytes)
 {
 	struct leaks_allocation allocation = {.bytes = bytes, .count = LEAKS_COUNT_UNIT};
@@ -107,7 +127,7 @@ static __always_inline void note(struct pt_regs *context, uint64_t address, uint
 		allocation.bytes = sample;
 	}
 	allocation.time = bpf_ktime_get_ns();
-	allocation.stack = bpf_get_stackid(context, &stacks, BPF_F_USER_STACK);
+	allocation.stack = stack_number(context);
 	if (bpf_map_update_elem(&allocations, &address, &allocation, BPF_ANY))
 		__sync_fetch_and_add(&missed, 1);
 	else

@@ -121,9 +121,11 @@ void bpf_leaks_each_stack(const struct bpf_leaks *leaks, void (*take)(void *cont
 
 size_t bpf_leaks_stack(const struct bpf_leaks *leaks, int64_t stack, uint64_t frames[LEAKS_FRAMES])
 {
-	uint32_t key = (uint32_t)stack;
+	const bool first = stack < LEAKS_STACKS;
+	const struct bpf_map *map = first ? leaks->skeleton->maps.stacks : leaks->skeleton->maps.more_stacks;
+	uint32_t key = (uint32_t)(first ? stack : stack - LEAKS_STACKS);
 	size_t count = 0;
-	if (stack < 0 || bpf_map__lookup_elem(leaks->skeleton->maps.stacks, &key, sizeof(key), frames, LEAKS_FRAMES * sizeof(*frames), 0))
+	if (stack < 0 || bpf_map__lookup_elem(map, &key, sizeof(key), frames, LEAKS_FRAMES * sizeof(*frames), 0))
 		return 0;
 	while (count < LEAKS_FRAMES && frames[count])
 		count++;

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-enum { LEAKS_FRAMES = 127, LEAKS_ALLOCATIONS = 1 << 20, LEAKS_STACKS = 1 << 14, LEAKS_COUNT_UNIT = 1024 };
+enum { LEAKS_FRAMES = 127, LEAKS_ALLOCATIONS = 1 << 20, LEAKS_STACKS = 1 << 14, LEAKS_MORE_STACKS = 1 << 12, LEAKS_COUNT_UNIT = 1024 };
 
 struct leaks_config {
 	uint64_t sample; /* an allocation of fewer bytes is noted with the chance of its bytes to so many; 0 = each one */

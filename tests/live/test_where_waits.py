@@ -16,6 +16,7 @@ from waits import cause, compile_all, rows  # noqa: E402
 C = {
     # main waits for a mutex that another thread has while it sleeps, once it has seen that.
     "holding": """#include <pthread.h>
+        #include <sched.h>
         #include <stdio.h>
         #include <sys/syscall.h>
         #include <unistd.h>
@@ -32,7 +33,7 @@ C = {
         }
         static void *hold(void *unused) {
             pthread_mutex_lock(&cache_lock); pthread_barrier_wait(&both);
-            while (!waits()) usleep(1000);
+            while (!waits()) sched_yield();
             usleep(400000); pthread_mutex_unlock(&cache_lock);
             return unused;
         }

@@ -9,6 +9,8 @@
 #include <locale.h>
 #include <ncurses.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -120,6 +122,16 @@ static void release_errors(struct terminal *terminal)
 		close(terminal->usual_errors);
 }
 
+/* Ctrl-Z is taken while keys are waited for only: what ncurses does then, and our threads that begin now, may not come upon memory or a
+ * screen in the middle of being changed. */
+static void let_stop(bool may)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTSTP);
+	pthread_sigmask(may ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
+}
+
 struct error *terminal_open(struct terminal **ret)
 {
 	const char *why = terminal_why_not();
@@ -143,6 +155,7 @@ struct error *terminal_open(struct terminal **ret)
 	set_escdelay(ESCAPE_MS);
 	curs_set(0);
 	set_styles(terminal);
+	let_stop(false);
 	*ret = terminal;
 	return NULL;
 }
@@ -153,6 +166,7 @@ void terminal_close(struct terminal *terminal)
 		return;
 	terminal_set_mouse(terminal, false);
 	endwin();
+	let_stop(true);
 	delscreen(terminal->screen);
 	release_errors(terminal);
 	free(terminal);
@@ -348,7 +362,9 @@ static int next_key(struct terminal *terminal, int wait_ms)
 	if (terminal->event_count)
 		return mouse_key(terminal);
 	timeout(wait_ms);
+	let_stop(true);
 	int kind = wait_ms < 0 ? await_key(&key) : get_wch(&key);
+	let_stop(false);
 	if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
 		take_mouse_events(terminal);
 		return mouse_key(terminal);
@@ -379,7 +395,9 @@ static bool wait_and_work(struct terminal *terminal, uint64_t until_ns)
 	while (terminal->work) {
 		struct pollfd waits[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = terminal->work->fd, .events = POLLIN}};
 		uint64_t now = clock_now_ns(CLOCK_MONOTONIC), left_ms = now < until_ns ? (until_ns - now + 999999) / 1000000 : 0;
+		let_stop(true);
 		int ready = poll(waits, 2, until_ns == UINT64_MAX ? -1 : (int)(left_ms < INT_MAX ? left_ms : INT_MAX));
+		let_stop(false);
 		if (ready <= 0) /* the time is up, or a signal came: of another size, maybe */
 			return true;
 		if (waits[1].revents)

@@ -202,3 +202,10 @@ def etm_recording(pieces, records, version=1, magic=ETM_MAGIC, registers=None):
     lines = [ETM_HEAD, f"auxtrace_info type={ETM_TYPE} words={','.join(map(str, words))}"]
     lines += [f"auxtrace index={queue} cpu={cpu} tid={tid} offset=0 reference=1000 trace={trace.hex()}" for queue, cpu, tid, trace in pieces]
     return recording.make("\n".join(lines) + "\n" + records)
+
+
+def shown(program, *words):
+    """What a command prints that has to go well."""
+    done = program(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -50,6 +50,40 @@ def test_text(perf, leaky):
     assert text.index("leak_malloc [leaky]") < text.index("main [leaky]") and "leak_calloc" not in text
 
 
+BRANCHING = r"""
+#include <stdlib.h>
+static void *volatile kept;
+#define APART __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls"))) void
+APART leak_by_0(int depth, int path);
+APART leak_by_1(int depth, int path);
+static inline __attribute__((always_inline)) void leak_on(int depth, int path)
+{
+	if (!depth)
+		kept = malloc(1);
+	else if (path & 1)
+		leak_by_1(depth - 1, path >> 1);
+	else
+		leak_by_0(depth - 1, path >> 1);
+	__asm__ volatile("");
+}
+APART leak_by_0(int depth, int path) { leak_on(depth, path); }
+APART leak_by_1(int depth, int path) { leak_on(depth, path); }
+int main(void)
+{
+	for (int path = 0; path < 256; path++)
+		leak_by_0(8, path);
+}
+"""
+
+
+def test_many_stacks(perf, leaky, tmp_path):
+    """256 stacks, of which most often two have another one's place in the kernel's table: each one is told."""
+    program = tmp_path / "branching"
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-x", "c", "-o", program, "-"], input=BRANCHING, text=True, check=True)
+    rows = [json.loads(line) for line in perf("leaks", "--top", 0, "--format", "json", "--", program).stdout.splitlines()]
+    assert len([row for row in rows if row["allocations"] == 1 and row["stack"].count("leak_by_") == 9]) == 256, [row for row in rows if row["allocations"] != 1]
+
+
 def test_sampled(perf, leaky):
     """20,000 allocations of 256 bytes, every second of which is noted: 5 % are seven standard deviations of what is estimated. What is larger than --sample is exact."""
     found = sums(perf("leaks", "--sample", 512, "--top", 0, "--format", "json", "--", leaky, "small").stdout)

@@ -14,7 +14,6 @@
 #include "analysis/itrace/decoder.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -107,12 +106,10 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	const struct itrace_options *options = &itrace->options;
 	struct coresight_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	struct error *error = read_etms(state, info);
+	if (!error)
+		error = trace_find_source(itrace, info->words[INFO_PMU_AND_CPUS] >> 32);
 	if (error)
 		return error;
-	const uint32_t pmu = (uint32_t)(info->words[INFO_PMU_AND_CPUS] >> 32);
-	itrace->source = trace_source(itrace, pmu);
-	if (!itrace->source)
-		return error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu32 ")", pmu);
 	itrace->timeless = true;
 	if (options->branches || options->calls || options->returns)
 		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);

@@ -99,8 +99,8 @@ uint64_t trace_ticks(const struct itrace *itrace, uint64_t nanoseconds);
 
 /* The recording's events. */
 void trace_events_copy(struct itrace *itrace);
-/* The recorded event of a PMU; NULL = none. */
-const struct event *trace_source(const struct itrace *itrace, uint32_t pmu);
+/* Finds the recorded event of the PMU, of whose type the description tells: itrace->source. An error where there is none. */
+struct error *trace_find_source(struct itrace *itrace, uint64_t pmu);
 /* An event that is made: a copy of the attributes that matter of the one that the trace is of, with these parts of samples beside the usual
  * ones (IP, TID, TIME, CPU, PERIOD). Lives as long as the reader. */
 struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,

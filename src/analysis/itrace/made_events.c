@@ -2,6 +2,7 @@
 #include "analysis/itrace/decoder.h"
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,13 +47,13 @@ void trace_events_copy(struct itrace *itrace)
 	}
 }
 
-const struct event *trace_source(const struct itrace *itrace, uint32_t pmu)
+struct error *trace_find_source(struct itrace *itrace, uint64_t pmu)
 {
 	const struct event_list *events = &itrace->session->reader->events;
 	for (size_t i = 0; i < events->events.len; i++)
-		if (events->events.data[i]->attr.type == pmu)
-			return events->events.data[i];
-	return NULL;
+		if (!itrace->source && events->events.data[i]->attr.type == (uint32_t)pmu)
+			itrace->source = events->events.data[i];
+	return itrace->source ? NULL : error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu64 ")", pmu);
 }
 
 struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,9 +87,9 @@ static void set_clock(struct itrace *itrace, const struct record_auxtrace_info *
 
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
-	itrace->source = trace_source(itrace, (uint32_t)pt_info_word(info, PT_PMU_TYPE));
-	if (!itrace->source)
-		return error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu64 ")", pt_info_word(info, PT_PMU_TYPE));
+	struct error *error = trace_find_source(itrace, pt_info_word(info, PT_PMU_TYPE));
+	if (error)
+		return error;
 	struct pt_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	const uint64_t frequency_bits = pt_info_word(info, PT_MTC_FREQUENCY_BITS);
 	set_clock(itrace, info);

@@ -70,10 +70,10 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	const struct itrace_options *options = &itrace->options;
 	if (info->header.size < sizeof(*info) + INFO_WORDS * sizeof(uint64_t))
 		return error_new_kind(ERROR_FORMAT, "its description is cut short");
-	itrace->source = trace_source(itrace, (uint32_t)info->words[INFO_PMU_TYPE]);
 	itrace->timeless = !itrace->clock.multiplier || itrace->options.timeless || !itrace->session->reader->has_times;
-	if (!itrace->source)
-		return error_new_kind(ERROR_FORMAT, "there is no event of that PMU (type %" PRIu64 ")", info->words[INFO_PMU_TYPE]);
+	struct error *error = trace_find_source(itrace, info->words[INFO_PMU_TYPE]);
+	if (error)
+		return error;
 	struct spe *spe = itrace->state = mem_zalloc(sizeof(*spe));
 	spe->sources = sources_of(itrace->session->reader->features.cpuid);
 	spe->l1d_miss = add_event(itrace, options->first_level, "l1d-miss");

@@ -16,6 +16,7 @@
 #include "app/pager.h"
 #include "app/places.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "perfdata/features/features_print.h"
@@ -229,6 +230,9 @@ static struct error *prepare(struct script_options *options, const struct openin
 	struct error *error = script_fields_check(&options->fields, &offer);
 	if (error)
 		return error;
+	if (options->filter.graphed.len && !offer.traced)
+		log_warning(
+			"--graph-function: calls are told by decoded instruction traces (Intel PT, Arm CoreSight), of which this recording has none");
 	if (options->filter.stop_at.len)
 		vec_push(&options->filter.stop_at, NULL);
 	return script_filter_set_switches(&options->filter, &reader->events, options->switch_on, options->switch_off);

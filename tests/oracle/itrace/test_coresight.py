@@ -9,7 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from traces import ETM_ON, ETM_SYNC, etm_address, etm_atoms, etm_frames, etm_recording
+from traces import ETM_ON, ETM_SYNC, etm_address, etm_atoms, etm_frames, etm_recording, shown
 
 PROGRAM = """
 	.globl _start
@@ -70,12 +70,6 @@ exit pid=7 tid=7 ppid=1 ptid=1 id=3 cpu=0
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
     return Walk(tmp_path_factory.mktemp("walk"))
-
-
-def shown(program, *words):
-    done = program(*words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.sanitize

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import traces
-from traces import OVERFLOW, PSB, PT_BRANCHES, PT_HEAD, pt_cbr, pt_ip, pt_recording, pt_sync, pt_tnt, pt_tsc
+from traces import OVERFLOW, PSB, PT_BRANCHES, PT_HEAD, pt_cbr, pt_ip, pt_recording, pt_sync, pt_tnt, pt_tsc, shown
 
 PROGRAM = """
 	.globl _start
@@ -83,12 +83,6 @@ exit pid=7 tid=7 ppid=1 ptid=1 time=9000 id=3 cpu=0
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
     return Walk(tmp_path_factory.mktemp("walk"))
-
-
-def shown(program, *words):
-    done = program(*words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("letters", ["b", "be", "i1ib", "i3i", "c", "r", "cr", "i1ibs5"])

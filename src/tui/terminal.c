@@ -122,8 +122,8 @@ static void release_errors(struct terminal *terminal)
 		close(terminal->usual_errors);
 }
 
-/* Ctrl-Z is taken while keys are waited for only: what ncurses does then, and our threads that begin now, may not come upon memory or a
- * screen in the middle of being changed. */
+/* Ctrl-Z is taken only while keys are waited for: ncurses acts on it in a signal handler, which must not come upon memory or a screen
+ * in the middle of a change. Threads that begin later inherit the mask. */
 static void let_stop(bool may)
 {
 	sigset_t signals;

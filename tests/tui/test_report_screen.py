@@ -665,6 +665,19 @@ def test_arrows_are_arrows_after_it_was_stopped(perf, folder, data):
         screen.after("Up", "row 1 of")
 
 
+def test_stops_when_the_screen_is_left(report):
+    """The process that waits for who shows stops after it: the shell would write on its screen otherwise."""
+    def pending(pid):
+        return int(re.search(r"^ShdPnd:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"), re.MULTILINE)[1], 16)
+    screen = report("-g", "none")
+    screen.until("row 1 of")
+    waiting, showing = screen.processes()[:2]
+    os.kill(showing, signal.SIGSTOP)
+    for pid in (waiting, showing):
+        os.kill(pid, signal.SIGTSTP)
+    assert all(pending(pid) >> (signal.SIGTSTP - 1) & 1 for pid in (waiting, showing))
+
+
 def test_names_are_seen_where_the_screen_is_narrow(report):
     """Columns that leave them no room aren't shown, until one scrolls there."""
     screen = report("-g", "none", columns=40, lines=12)

@@ -108,6 +108,22 @@ static bool take_wish(struct screen_switch *choice, int wishes)
 	return true;
 }
 
+/* Ctrl-Z is for both processes: the shell takes the terminal when this one has stopped, so this one stops after who shows has left the
+ * screen. Its own signal is blocked and pending meanwhile. */
+static void stop_after(pid_t process)
+{
+	siginfo_t state = {0};
+	if (waitid(P_PID, (id_t)process, &state, WSTOPPED | WNOHANG) || state.si_pid != process || state.si_status != SIGTSTP)
+		return;
+	sigset_t stops;
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stops, NULL); /* stopped here */
+	sigprocmask(SIG_BLOCK, &stops, NULL);
+	kill(process, SIGCONT);
+}
+
 /* The wish or the end of who shows, who is told of signals that are to end us: it has the terminal, and puts it in order first. */
 static bool wait_for_wish(struct screen_switch *choice, int wishes, int signals, pid_t process)
 {
@@ -116,8 +132,12 @@ static bool wait_for_wish(struct screen_switch *choice, int wishes, int signals,
 	for (;;) {
 		if (poll(polled, 2, -1) < 0)
 			continue; /* interrupted */
-		if (polled[1].revents && read(signals, &info, sizeof(info)) == sizeof(info))
-			kill(process, (int)info.ssi_signo);
+		if (polled[1].revents && read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo == SIGCHLD)
+				stop_after(process);
+			else
+				kill(process, (int)info.ssi_signo);
+		}
 		if (polled[0].revents)
 			return take_wish(choice, wishes);
 	}
@@ -125,10 +145,13 @@ static bool wait_for_wish(struct screen_switch *choice, int wishes, int signals,
 
 bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 {
-	sigset_t ending, usual_mask;
-	sigemptyset(&ending);
-	sigaddset(&ending, SIGTERM);
-	sigaddset(&ending, SIGHUP);
+	sigset_t taken, blocked, usual_mask;
+	sigemptyset(&taken);
+	sigaddset(&taken, SIGTERM);
+	sigaddset(&taken, SIGHUP);
+	sigaddset(&taken, SIGCHLD);
+	blocked = taken;
+	sigaddset(&blocked, SIGTSTP);
 	for (;;) {
 		int ends[2];
 		if (pipe2(ends, O_CLOEXEC))
@@ -136,8 +159,8 @@ bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 		fflush(stdout);
 		pid_t parent = getpid();
 		void (*usual)(int) = signal(SIGINT, SIG_IGN); /* Ctrl-C is for who shows */
-		sigprocmask(SIG_BLOCK, &ending, &usual_mask);
-		int signals = signalfd(-1, &ending, SFD_CLOEXEC);
+		sigprocmask(SIG_BLOCK, &blocked, &usual_mask);
+		int signals = signalfd(-1, &taken, SFD_CLOEXEC);
 		pid_t process = fork();
 		if (process <= 0) {
 			close(signals);

@@ -246,6 +246,12 @@ const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso,
 	return symtab_find(table_of(resolver, dso), dso_addr);
 }
 
+const struct symbol *resolver_symbol_around(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, uint64_t *ret_start,
+					    uint64_t *ret_end)
+{
+	return symtab_find_around(table_of(resolver, dso), dso_addr, ret_start, ret_end);
+}
+
 void resolver_symbols(struct resolver *resolver, struct dso *dso, const uint64_t *dso_addrs, size_t count, const struct symbol **ret)
 {
 	symtab_find_many(table_of(resolver, dso), dso_addrs, count, ret);

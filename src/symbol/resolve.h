@@ -62,6 +62,9 @@ struct frame {
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
 /* The symbol of a dso address, NULL when there is none. Thread-safe. */
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+/* The same, and around which addresses that is the answer: symtab_find_around(). */
+const struct symbol *resolver_symbol_around(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, uint64_t *ret_start,
+					    uint64_t *ret_end);
 /* The same for up to SYMTAB_MANY addresses, in less time. Thread-safe. */
 void resolver_symbols(struct resolver *resolver, struct dso *dso, const uint64_t *dso_addrs, size_t count, const struct symbol **ret);
 /* The same of an absolute address in the kernel or what it has loaded, as they were at the end of the recording. *ret_start: where in the

@@ -557,6 +557,32 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
 	return symbol_if_covers(symtab, owner_of(symtab->private, addr), addr);
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+const struct symbol *symtab_find_around(const struct symtab *symtab, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct symtab_private *private = symtab->private;
+	size_t after = interval_after(private, addr);
+	uint64_t start = after ? interval_start(private, after - 1) : 0;
+	uint64_t end = after < private->interval_count ? interval_start(private, after) : UINT64_MAX;
+	uint32_t owner = owner_of(private, addr);
+	const struct symbol *found = symbol_if_covers(symtab, owner, addr);
+	if (owner != OVERLAP_NONE) {
+		uint64_t symbol_start = start_at(private, owner), symbol_end = symbol_start + size_at(private, owner);
+		symbol_end = greater(symbol_end, symbol_start + 1); /* without a size it covers its start */
+		if (!found)
+			start = greater(start, symbol_end);
+		else if (symbol_end < end)
+			end = symbol_end;
+	}
+	*ret_start = start;
+	*ret_end = end;
+	return found;
+}
+
 static void prefetch_bucket(const struct symtab_private *private, uint64_t addr)
 {
 	if (private->interval_count && addr >= private->base && addr < interval_start(private, private->interval_count - 1))

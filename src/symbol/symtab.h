@@ -63,6 +63,8 @@ size_t symtab_functions(const struct symtab *symtab, uint64_t dso_addr, const st
 
 /* The symbol that covers `addr`, or NULL. Thread-safe. */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);
+/* The same, and the addresses around it for which that is the answer, too: from *ret_start up to, but not including, *ret_end. */
+const struct symbol *symtab_find_around(const struct symtab *symtab, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
 enum { SYMTAB_MANY = 32 };
 /* The same for up to SYMTAB_MANY addresses, whose waits for memory overlap. Thread-safe. */
 void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret);

@@ -104,6 +104,13 @@ def test_build_depends():
     assert amd64 == arm64 | {"libipt-dev"} and {"gcc", "libsqlite3-dev", "clang"} < arm64
 
 
+@pytest.mark.parametrize("kind", ["build", "test"])
+def test_each_package_is_installed(kind):
+    """Those of lines with several, too."""
+    words = re.sub(r"#.*|\[.*?\]", "", (ROOT / f"tools/packages-{kind}.txt").read_text()).split()
+    assert set(run(ROOT / "tools/list-packages", "amd64", kind).split()) == set(words) > {"g++" if kind == "test" else "gcc"}
+
+
 def test_scripts_of_the_program(packages, tmp_path):
     """Its scripts, and the Python module that came with it, are found beside it, wherever it lies."""
     home = packages["perf-ng"] / "usr/lib/perf-ng"

@@ -355,7 +355,7 @@ static void make_stretch(struct fold_feed *feed, struct pending_part *pending, u
 		return;
 	}
 	size_t before = feed->frames.len;
-	fold_places_part(&feed->places, &pending->part, feed->ips.data + pending->ips, &feed->frames);
+	fold_places_part(&feed->places, &pending->part, feed->ips.data + pending->ips, &feed->frames, NULL);
 	ret->caller_count = (uint32_t)(feed->frames.len - before);
 	ret->callers_hash = fold_pieces_callers_hash(ret->callers_hash, feed->frames.data + before, ret->caller_count);
 }

@@ -149,6 +149,7 @@ struct fold_places {
 	const struct maps_piece *last[2][FOLD_LAST_MAPS];
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
+	bool ranges; /* some of which are of all addresses around it */
 	struct place_symbol *symbols; /* symbol → frame */
 	struct id_table expansion_ids;
 	VEC(struct place_expansion) expansions;
@@ -164,8 +165,10 @@ struct fold_lookup fold_places_locate(struct fold_places *places, const struct m
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
 /* Step 2: sets lookup->frame. */
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
-/* Both steps for a part of a chain: appends the frames that aren't FOLD_NONE to `frames`. */
-void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames);
+/* Both steps for a part of a chain: appends the frames that aren't FOLD_NONE to `frames`. How many each address has goes to `counts`, if it
+ * isn't NULL. */
+void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames,
+		      uint32_t *counts);
 /* Equal for parts of chains that are the same frames: of addresses in their files, so that processes share it, and of those in memory
  * where they matter. Which may turn out later: when by_memory_count has grown, keys from before are worthless. */
 struct hash128 fold_places_key(struct fold_places *places, const struct fold_part *part, const uint64_t *ips);
@@ -386,7 +389,8 @@ struct loose_recent {
 /* The last long part of an address space. */
 struct loose_last {
 	VEC(uint64_t) ips;
-	uint64_t epoch; /* of the space, + 1; 0 = none */
+	VEC(uint32_t) counts; /* of each address's frames */
+	uint64_t kind;	      /* of its space and of what its frames are; 0 = none */
 	uint32_t piece;
 };
 
@@ -402,6 +406,7 @@ struct fold_loose {
 	uint32_t room_left;
 	struct loose_recent *recent; /* by hash */
 	struct loose_last lasts[LOOSE_LASTS];
+	VEC(uint32_t) counts; /* of a part on its way there */
 	VEC(uint64_t) words;
 	VEC(uint64_t) in_kernel; /* by frame: samples of the kernel there */
 	uint64_t samples;

@@ -30,8 +30,11 @@ void fold_loose_destroy(struct fold_loose *loose)
 	for (size_t i = 0; i < loose->blocks.len; i++)
 		free(loose->blocks.data[i]);
 	vec_deinit(&loose->blocks);
-	for (size_t i = 0; i < LOOSE_LASTS; i++)
+	for (size_t i = 0; i < LOOSE_LASTS; i++) {
 		vec_deinit(&loose->lasts[i].ips);
+		vec_deinit(&loose->lasts[i].counts);
+	}
+	vec_deinit(&loose->counts);
 	vec_deinit(&loose->pieces);
 	vec_deinit(&loose->words);
 	vec_deinit(&loose->in_kernel);
@@ -138,37 +141,56 @@ static uint32_t add_sharing(struct fold_loose *loose, const uint32_t *frames, ui
 	return add_piece(loose, own, count + shared - left, left ? outer + (outer_count - left) : NULL, left);
 }
 
+/* What parts have in common whose equal addresses are equal frames; never 0. */
+static uint64_t kind_of(const struct fold_part *part)
+{
+	return (part->space.epoch + 1) << 2 | (uint64_t)part->inlines << 1 | part->returns_here;
+}
+
+/* The part becomes the last one of its space, and its `shared` outermost addresses stay those of the one before. */
+static void keep_last(struct loose_last *last, const struct fold_part *part, const uint64_t *ips, const uint32_t *counts, uint32_t shared,
+		      uint32_t piece)
+{
+	uint32_t inner = part->count - shared;
+	size_t known = last->ips.len - shared;
+	vec_reserve(&last->ips, part->count);
+	vec_reserve(&last->counts, part->count);
+	memcpy(last->ips.data, ips, part->count * sizeof(*ips));
+	memmove(last->counts.data + inner, last->counts.data + known, shared * sizeof(*counts));
+	memcpy(last->counts.data, counts, inner * sizeof(*counts));
+	last->ips.len = part->count;
+	last->kind = kind_of(part);
+	last->piece = piece;
+}
+
 bool fold_loose_callers(struct fold_feed *feed, const struct fold_part *part, const uint64_t *ips, struct fold_stretch *ret)
 {
 	enum { LONG = 24 };
 	struct fold_loose *loose = feed->loose;
 	struct loose_last *last = &loose->lasts[part->space.epoch % LOOSE_LASTS];
-	if (part->count < LONG || part->inlines || part->cpumode != CPUMODE_USER)
+	if (part->count < LONG || part->cpumode != CPUMODE_USER)
 		return false;
-	bool same = last->epoch == part->space.epoch + 1;
-	uint32_t shared = same ? count_shared(ips, part->count, last->ips.data, last->ips.len) : 0;
-	if (shared == part->count && shared == last->ips.len) {
+	uint32_t known = last->kind == kind_of(part) ? (uint32_t)last->ips.len : 0;
+	uint32_t shared = count_shared(ips, part->count, last->ips.data, known), shared_frames = 0;
+	for (uint32_t i = known - shared; i < known; i++)
+		shared_frames += last->counts.data[i];
+	if (shared == part->count && shared == known) {
 		ret->callers = last->piece;
-		ret->caller_count = shared;
+		ret->caller_count = shared_frames;
 		return true;
 	}
 	size_t before = feed->frames.len;
 	struct fold_part inner = *part;
 	inner.count -= shared;
-	fold_places_part(&feed->places, &inner, ips, &feed->frames);
+	vec_reserve(&loose->counts, inner.count);
+	fold_places_part(&feed->places, &inner, ips, &feed->frames, loose->counts.data);
 	uint32_t count = (uint32_t)(feed->frames.len - before);
 	const uint32_t *frames = feed->frames.data + before;
-	bool whole = count == inner.count; /* each address is a frame */
-	ret->callers = shared ? add_sharing(loose, frames, count, loose->pieces.data[last->piece], shared)
-			      : add_piece(loose, copy_frames(loose, frames, count), count, NULL, 0);
-	ret->caller_count = count + shared;
+	ret->callers = shared_frames ? add_sharing(loose, frames, count, loose->pieces.data[last->piece], shared_frames)
+				     : add_piece(loose, copy_frames(loose, frames, count), count, NULL, 0);
+	ret->caller_count = count + shared_frames;
 	feed->frames.len = before;
-	last->epoch = whole ? part->space.epoch + 1 : 0;
-	last->piece = ret->callers;
-	last->ips.len = 0;
-	vec_reserve(&last->ips, part->count);
-	memcpy(last->ips.data, ips, part->count * sizeof(*ips));
-	last->ips.len = part->count;
+	keep_last(last, part, ips, loose->counts.data, shared, ret->callers);
 	return true;
 }
 

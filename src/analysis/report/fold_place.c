@@ -17,6 +17,7 @@ enum {
 	FRAME_WAYS = 4,
 	FRAME_SLOTS_LEAST = 1 << 12,
 	FRAME_SLOTS_MOST = 1 << 18,
+	RANGE_SLOTS_MOST = 1 << 16,
 	SYMBOL_SLOTS = 1 << 14,
 	NEAR_BITS = 12,
 	NEAR_SLOTS = 1 << NEAR_BITS
@@ -31,6 +32,16 @@ struct place_frame {
 	uint32_t key;	  /* file, cpumode and which of the two addresses; 0 = empty */
 	uint32_t frame;
 };
+
+/* For pictures, where all of a symbol, and all of a file without symbols, is one frame, a place may be all addresses of some granules of a
+ * block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE, too.
+ *
+ *	block of 256 bytes  |g g g g|g g g g|g g g g|g g g g|     granules of 16
+ *	symbols             |one    |two                 |        a range each; the granule in which `two` ends has none
+ */
+enum { BLOCK_SHIFT = 8, GRANULE_SHIFT = 4, GRANULES = 1 << (BLOCK_SHIFT - GRANULE_SHIFT) };
+
+#define RANGE ((uint32_t)1 << 31)
 
 struct place_symbol {
 	const struct symbol *symbol;
@@ -56,11 +67,13 @@ struct place_expansion {
 void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine,
 		      uint64_t samples)
 {
-	uint64_t slots = FRAME_SLOTS_LEAST;
-	while (slots < FRAME_SLOTS_MOST && slots * 4 < samples)
+	const struct fold_options *options = tables->options;
+	bool ranges = options->loose && options->by_file && !options->by_address && !options->by_line;
+	uint64_t slots = FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
+	while (slots < most && slots * 4 < samples)
 		slots *= 2;
 	*places = (struct fold_places){
-		.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - FRAME_WAYS};
+		.tables = tables, .resolver = resolver, .options = options, .machine = machine, .frame_mask = slots - FRAME_WAYS, .ranges = ranges};
 	maps_cache_init(&places->maps);
 	for (unsigned int i = 0; i < FOLD_LAST_MAPS; i++)
 		places->last[0][i] = places->last[1][i] = places->maps.slots;
@@ -85,14 +98,25 @@ void fold_places_deinit(struct fold_places *places)
 /* The first of the places for a hash. */
 static struct place_frame *frame_slots(struct fold_places *places, uint32_t key, uint64_t address)
 {
-	return &places->frames[hash_combine(address, key) & places->frame_mask];
+	return &places->frames[hash_combine(places->ranges ? address >> BLOCK_SHIFT : address, key) & places->frame_mask];
+}
+
+static unsigned int granule_of(uint64_t address)
+{
+	return address >> GRANULE_SHIFT & (GRANULES - 1);
+}
+
+static bool in_range(const struct place_frame *range, uint32_t key, uint64_t address)
+{
+	unsigned int first = range->address / GRANULES % GRANULES, last = range->address % GRANULES;
+	return range->key == (key | RANGE) && !((range->address ^ address) >> BLOCK_SHIFT) && granule_of(address) - first <= last - first;
 }
 
 /* NOT_KNOWN when it isn't there. */
 static uint32_t find_frame(const struct place_frame *slots, uint32_t key, uint64_t address)
 {
 	for (unsigned int i = 0; i < FRAME_WAYS; i++)
-		if (slots[i].address == address && slots[i].key == key)
+		if ((slots[i].address == address && slots[i].key == key) || in_range(&slots[i], key, address))
 			return slots[i].frame;
 	return NOT_KNOWN;
 }
@@ -201,13 +225,47 @@ static uint32_t resolve_by_memory(struct fold_places *places, const struct fold_
 	return known;
 }
 
+/* The address's granule and those beside it in its block that have no other address than of [start, end); false when it isn't such. */
+static bool make_range(uint64_t address, uint64_t start, uint64_t end, unsigned int *ret_first, unsigned int *ret_last)
+{
+	uint64_t block = address >> BLOCK_SHIFT << BLOCK_SHIFT, size = (uint64_t)1 << BLOCK_SHIFT, granule = (uint64_t)1 << GRANULE_SHIFT;
+	uint64_t from = start > block ? start - block : 0, to = end - block < size ? end - block : size;
+	*ret_first = (unsigned int)((from + granule - 1) / granule);
+	*ret_last = (unsigned int)(to / granule) - 1;
+	return to >= granule && granule_of(address) >= *ret_first && granule_of(address) <= *ret_last;
+}
+
+/* Not in the table: all of a symbol around the address, or of what has none, as far as a place has room. Which addresses of a range come
+ * first is chance, so that it stands for all of them with its lowest one. */
+static uint32_t __attribute__((noinline)) add_range(struct fold_places *places, const struct fold_lookup *lookup, struct place_frame *slots)
+{
+	unsigned int first, last;
+	uint64_t start, end;
+	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
+	frame.symbol = resolver_symbol_around(places->resolver, lookup->map->dso, lookup->address, &start, &end);
+	if (!make_range(lookup->address, start, end, &first, &last)) {
+		uint32_t found = resolve(places, lookup);
+		add_frame(slots, lookup->key, lookup->address, found);
+		return found;
+	}
+	uint64_t block = lookup->address >> BLOCK_SHIFT << BLOCK_SHIFT;
+	frame.ip -= lookup->address - (block + ((uint64_t)first << GRANULE_SHIFT));
+	uint32_t found = frame.symbol			   ? symbol_frame(places, &frame)
+			 : places->options->hide_unresolved ? FOLD_NONE
+							    : fold_tables_frame(places->tables, &frame);
+	add_frame(slots, lookup->key | RANGE, block | first * GRANULES | last, found);
+	return found;
+}
+
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup)
 {
 	if (!lookup->key)
 		return;
 	struct place_frame *slots = frame_slots(places, lookup->key, lookup->address);
 	uint32_t frame = find_frame(slots, lookup->key, lookup->address);
-	if (frame == NOT_KNOWN) {
+	if (frame == NOT_KNOWN && places->ranges && lookup->map) {
+		frame = add_range(places, lookup, slots);
+	} else if (frame == NOT_KNOWN) {
 		frame = resolve(places, lookup);
 		add_frame(slots, lookup->key, lookup->address, frame);
 	}
@@ -327,7 +385,8 @@ static void add_with_inlined(struct fold_places *places, const struct fold_part 
 	}
 }
 
-void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames)
+void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames,
+		      uint32_t *counts)
 {
 	struct fold_lookup lookups[FOLD_BATCH];
 	for (uint32_t begin = 0; begin < part->count; begin += FOLD_BATCH) {
@@ -336,13 +395,16 @@ void fold_places_part(struct fold_places *places, const struct fold_part *part, 
 		for (uint32_t i = 0; i < count; i++)
 			lookups[i] = fold_places_begin(places, &part->space, part->cpumode, ips[begin + i]);
 		for (uint32_t i = 0; i < count; i++) {
+			size_t before = frames->len;
 			if (part->inlines) {
 				add_with_inlined(places, part, &lookups[i], frames);
-				continue;
+			} else {
+				fold_places_finish(places, &lookups[i]);
+				frames->data[before] = lookups[i].frame;
+				frames->len += lookups[i].frame != FOLD_NONE;
 			}
-			fold_places_finish(places, &lookups[i]);
-			frames->data[frames->len] = lookups[i].frame;
-			frames->len += lookups[i].frame != FOLD_NONE;
+			if (counts)
+				*counts++ = (uint32_t)(frames->len - before);
 		}
 	}
 }

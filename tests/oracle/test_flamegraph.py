@@ -179,6 +179,27 @@ def test_same_stacks_in_all_forms(perf, recording, tmp_path):
     assert {node[3] for node in Tree(svg).nodes if node[2] == "kernel"} <= {"[kernel.kallsyms]", ""}
 
 
+DEEP = """
+volatile long sum;
+static inline __attribute__((always_inline)) long inlined(long depth, long seed);
+__attribute__((noinline)) long spin(long seed) { for (int i = 0; i < 2000; i++) sum += seed ^ i; return sum; }
+__attribute__((noinline)) long odd(long depth, long seed) { return (depth ? inlined(depth - 1, seed) : spin(seed)) + 1; }
+__attribute__((noinline)) long even(long depth, long seed) { return (depth ? (seed >> depth % 5 & 1 ? odd : even)(depth - 1, seed) : spin(seed)) + 2; }
+static inline __attribute__((always_inline)) long inlined(long depth, long seed) { return (seed >> depth % 7 & 1 ? odd : even)(depth, seed) + 3; }
+int main(void) { for (long i = 0; i < 200000; i++) even(30 + i % 40, i * 2654435761 >> 3); return sum == 1; }
+"""
+
+
+def test_deep_stacks_with_inlined_functions(perf, live, tmp_path):
+    """Stacks that have their outer part in common with those before: an address there may be several frames."""
+    subprocess.run(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", tmp_path / "deep"],
+                   input=DEEP, text=True, check=True)
+    perf("record", "-q", "-F", "2000", "--call-graph", "fp", "-o", tmp_path / "deep.data", "--", tmp_path / "deep")
+    folded = read_folded(perf("flamegraph", "--inline", "-i", tmp_path / "deep.data", "--folded", "--samples").stdout)
+    assert any(stack.count(";inlined") > 3 and stack.count(";") > 30 for stack in folded)
+    assert Tree(picture(perf, "--inline", "-i", tmp_path / "deep.data", "--samples")).stacks() == folded
+
+
 def test_title_tells_what_was_recorded(perf, recording):
     svg = picture(perf, "-i", recording)
     title, subtitle = (re.search(rf'<text id="{name}"[^>]*>(.*?)</text>', svg)[1] for name in ("title", "subtitle"))

@@ -132,7 +132,7 @@ struct fold_part {
 	bool returns_here; /* addresses are where calls return to, all of them; fold_places_functions() */
 };
 
-enum { FOLD_LAST_MAPS = 4 };
+enum { FOLD_LAST_MAPS = 4, FOLD_CPUMODES = 8 };
 
 struct fold_places {
 	struct fold_tables *tables;
@@ -149,8 +149,9 @@ struct fold_places {
 	const struct maps_piece *last[2][FOLD_LAST_MAPS];
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
-	bool ranges; /* some of which are of all addresses around it */
-	struct place_symbol *symbols; /* symbol → frame */
+	bool ranges;			 /* some of which are of all addresses around it */
+	uint32_t nowhere[FOLD_CPUMODES]; /* frame of what isn't mapped, where that is one */
+	struct place_symbol *symbols;	 /* symbol → frame */
 	struct id_table expansion_ids;
 	VEC(struct place_expansion) expansions;
 	VEC(uint32_t) expanded; /* frames of functions and of those inlined in them */

@@ -72,8 +72,14 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	uint64_t slots = FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
 	while (slots < most && slots * 4 < samples)
 		slots *= 2;
-	*places = (struct fold_places){
-		.tables = tables, .resolver = resolver, .options = options, .machine = machine, .frame_mask = slots - FRAME_WAYS, .ranges = ranges};
+	*places = (struct fold_places){.tables = tables,
+				       .resolver = resolver,
+				       .options = options,
+				       .machine = machine,
+				       .frame_mask = slots - FRAME_WAYS,
+				       .ranges = ranges};
+	for (unsigned int i = 0; i < FOLD_CPUMODES; i++)
+		places->nowhere[i] = NOT_KNOWN;
 	maps_cache_init(&places->maps);
 	for (unsigned int i = 0; i < FOLD_LAST_MAPS; i++)
 		places->last[0][i] = places->last[1][i] = places->maps.slots;
@@ -160,13 +166,6 @@ struct fold_lookup fold_places_locate(struct fold_places *places, const struct m
 				    .cpumode = cpumode};
 }
 
-struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
-{
-	struct fold_lookup lookup = fold_places_locate(places, state, cpumode, ip);
-	__builtin_prefetch(frame_slots(places, lookup.key, lookup.address));
-	return lookup;
-}
-
 /* A frame with a symbol. */
 static uint32_t symbol_frame(struct fold_places *places, const struct fold_frame *frame)
 {
@@ -198,6 +197,31 @@ static uint32_t resolve(struct fold_places *places, const struct fold_lookup *lo
 	if (options->hide_unresolved)
 		return FOLD_NONE;
 	return elsewhere && fold_by_memory(options) && !options->by_file ? BY_MEMORY : fold_tables_frame(places->tables, &frame);
+}
+
+/* Whether all that isn't mapped is one frame. Of the kernel more may be known than is mapped. */
+static bool is_nowhere(const struct fold_places *places, const struct map *map, uint8_t cpumode)
+{
+	return places->ranges && !map && cpumode != CPUMODE_KERNEL;
+}
+
+static uint32_t __attribute__((noinline)) nowhere_frame(struct fold_places *places, uint8_t cpumode)
+{
+	struct fold_lookup lookup = {.cpumode = cpumode};
+	return places->nowhere[cpumode % FOLD_CPUMODES] = resolve(places, &lookup);
+}
+
+struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
+{
+	struct fold_lookup lookup = fold_places_locate(places, state, cpumode, ip);
+	if (!is_nowhere(places, lookup.map, cpumode)) {
+		__builtin_prefetch(frame_slots(places, lookup.key, lookup.address));
+		return lookup;
+	}
+	uint32_t known = places->nowhere[cpumode % FOLD_CPUMODES];
+	lookup.frame = known != NOT_KNOWN ? known : nowhere_frame(places, cpumode);
+	lookup.key = 0;
+	return lookup;
 }
 
 static void note_by_memory(struct fold_places *places, uint32_t file)
@@ -250,7 +274,7 @@ static uint32_t __attribute__((noinline)) add_range(struct fold_places *places, 
 	}
 	uint64_t block = lookup->address >> BLOCK_SHIFT << BLOCK_SHIFT;
 	frame.ip -= lookup->address - (block + ((uint64_t)first << GRANULE_SHIFT));
-	uint32_t found = frame.symbol			   ? symbol_frame(places, &frame)
+	uint32_t found = frame.symbol			    ? symbol_frame(places, &frame)
 			 : places->options->hide_unresolved ? FOLD_NONE
 							    : fold_tables_frame(places->tables, &frame);
 	add_frame(slots, lookup->key | RANGE, block | first * GRANULES | last, found);
@@ -421,16 +445,20 @@ struct hash128 fold_places_key(struct fold_places *places, const struct fold_par
 {
 	uint64_t maps = (uint64_t)part->cpumode << 2 | (uint64_t)part->inlines << 1 | part->returns_here;
 	uint64_t start = 1, end = 0, offset = 0;
+	bool nowhere = false;
 	vec_reserve(&places->addresses, part->count);
 	for (uint32_t i = 0; i < part->count; i++) {
 		if (ips[i] < start || ips[i] >= end) {
 			const struct maps_piece *map = find_map(places, &part->space, part->cpumode == CPUMODE_KERNEL, ips[i]);
-			maps = hash_map(places, maps, i, map);
+			bool before = nowhere;
+			nowhere = is_nowhere(places, map->map, part->cpumode);
+			if (!nowhere || !before)
+				maps = hash_map(places, maps, i, map);
 			start = map->start;
 			end = map->end;
 			offset = map->offset;
 		}
-		places->addresses.data[i] = ips[i] + offset;
+		places->addresses.data[i] = nowhere ? 0 : ips[i] + offset;
 	}
 	return hash_words(places->addresses.data, part->count, maps);
 }

@@ -38,6 +38,19 @@ static void sizes_are_guessed(void **state)
 	symtab_destroy(symtab);
 }
 
+/* All addresses around one for which that is the answer, and no other. */
+static void check_around(const struct symtab *symtab, uint64_t space)
+{
+	for (uint64_t at = 0; at < space; at++) {
+		uint64_t start, end;
+		const struct symbol *symbol = symtab_find_around(symtab, at, &start, &end);
+		assert_ptr_equal(symbol, symtab_find(symtab, at));
+		assert_true(start <= at && at < end);
+		for (uint64_t other = start; other < end && other < space; other++)
+			assert_ptr_equal(symtab_find(symtab, other), symbol);
+	}
+}
+
 /* An empty symbol within another one: it has its place in the table, and its own address. */
 static void empty_symbols(void **state)
 {
@@ -53,6 +66,7 @@ static void empty_symbols(void **state)
 	builder.symbols.data[3] = (struct symbol){.start = 0x2000, .end = UINT64_MAX, .name = "rest"};
 	struct symtab *symtab = symtab_build(&builder, 0, NULL);
 	uint64_t start, end;
+	check_around(symtab, 0x3000);
 	assert_int_equal(symtab->count, 5);
 	assert_string_equal(symtab_at(symtab, 2)->name, "label");
 	assert_int_equal(symtab_at(symtab, 2)->start, 0x1080);
@@ -124,6 +138,7 @@ static void overlaps(void **state)
 		for (uint64_t at = 0; at < SPACE; at++)
 			assert_int_equal(name_at(symtab, at)[0], owner[at]);
 		check_many(symtab, SPACE);
+		check_around(symtab, SPACE);
 		symtab_destroy(symtab);
 	}
 }

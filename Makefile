@@ -1,15 +1,15 @@
-# make: builds build/perf, installing what is missing. make test: all tests; the last line counts them.
+# make: builds build/perf, installing what is missing. make test: builds and runs all tests; the last line counts them.
 .PHONY: all test check soak guest-test guest-shell arm64 deb portable install clean format
 
 all:
 	@tools/build
 
-test: all
+test:
 	@tools/install-packages build test
 	@tools/run-tests
 
 # The quick part of the tests: checks of the sources and unit tests.
-check: all
+check:
 	@tools/install-packages build test
 	@tools/run-tests checks unit
 
@@ -19,7 +19,7 @@ soak: all
 	@tools/run-tests soak
 
 # make guest-test GUEST=arm64 TEST=record: one test in one guest; all tests, or all guests, without TEST or GUEST.
-guest-test: all
+guest-test:
 	@tools/install-packages build test
 	@tests/guest/run -v $(or $(GUEST),all) $(TEST)
 

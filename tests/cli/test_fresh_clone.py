@@ -1,4 +1,5 @@
 """The README's promise: a clone in an empty folder builds itself on first use, and `meson install` puts everything in its place."""
+import json
 import os
 import pathlib
 import re
@@ -40,7 +41,7 @@ def programs_started(command, log):
 
 
 def build_of_the_same_sources(clone):
-    """build/, which a first use has made just like the clone's, if it is of the sources that git has, and up to date; or None."""
+    """build/, which a first use has made just like the clone's, or make test nearly so, if it is of the sources that git has, and up to date; or None."""
     build = ROOT / "build"
     names = ("src", "include", "tools", "meson.build", "meson_options.txt")
     same = all(run(["diff", "-rq", "-x", "__pycache__", ROOT / name, clone / name]).returncode == 0 for name in names)
@@ -56,6 +57,9 @@ def test_first_use_builds_and_later_uses_cost_nothing(clone, tmp_path):
     assert first.returncode == 0, first.stderr
     assert first.stdout.startswith("perf version ") and first.stdout.count("\n") == 1
     assert "building in" in first.stderr
+    options = {option["name"]: option["value"] for option in json.loads((clone / "build/meson-info/intro-buildoptions.json").read_text())}
+    by_gcc = "Free Software" in run(["cc", "--version"]).stdout
+    assert (options["buildtype"], options["b_lto"]) == ("release", by_gcc) # what people use is optimised more than what make test builds
     second = run([clone / "perf", "version"], cwd=tmp_path)
     assert second.stderr == "" and second.stdout == first.stdout
     link = tmp_path / "link"

@@ -3,6 +3,8 @@
 
 Each page fault of a command is a sample of two events at once: one whose stack is unwound while it is recorded, one whose stack is copied. The table says of each
 command how many of the pairs are equal (or go further than a copy that was cut), how many stacks reach the start of their program or thread, and below it how the others differ: where they part.
+Go's runtime does some work on the thread's own stack, of which the kernel copies what lies above: that is old, and the goroutine's stack isn't there. Such copies, which lead to no start, are
+counted apart, as "blind"; bench/go_stacks.py compares those stacks with what Go's runtime says.
 
     bench/stacks.py [--perf build/perf] [--way bpf|copy] [--only NAME]   the usual programs, as far as they are installed
     bench/stacks.py -- gcc -O2 -c x.c                                             this command
@@ -16,6 +18,7 @@ import subprocess
 import tempfile
 
 STARTS = {"_start", "_dl_start_user", "clone", "clone3", "__clone", "__clone3", "__GI___clone3", "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.rt0_go.abi0"}
+CHANGES = {f"runtime.{name}{abi}" for name in ("systemstack", "morestack", "mcall", "asmcgocall") for abi in ("", ".abi0")}
 CUT = "f" * 16  # the copy ended here
 PYTHON = "[python]"  # frames of the interpreter: nobody finds them in a copy
 HELLO = "#include <iostream>\n#include <map>\nint main() { std::map<int, int> m; for (int i = 0; i < 999; i++) m[i] = i; try { throw m.size(); } catch (size_t n) { std::cout << n; } }\n"
@@ -127,19 +130,27 @@ def difference(chain, copy):
     return f"{kind} behind {frame[1]} ({frame[2]})"
 
 
+def is_blind(chain, copy):
+    """The copy goes on, or ends, on a stack that isn't the one that called."""
+    at = next((i for i, (x, y) in enumerate(zip(chain, copy)) if x != y), min(len(chain), len(copy)))
+    return at > 0 and chain[at - 1][1] in CHANGES and not is_complete(copy)
+
+
 def compare(perf, way, name, command, folder):
     path = folder / "perf.data"
     record(perf, way, command, path)
     counts, differences = collections.Counter(), collections.Counter()
     for chain, copy in pairs(samples(perf, path)):
         counts["pairs"] += 1
-        counts["equal"] += chain[:len(copy)] == copy and (len(chain) == len(copy) or not is_complete(copy))
+        equal = chain[:len(copy)] == copy and (len(chain) == len(copy) or not is_complete(copy))
+        counts["equal"] += equal
+        counts["blind"] += not equal and is_blind(chain, copy)
         counts["complete"] += is_complete(chain)
         counts["copies complete"] += is_complete(copy)
         if chain != copy:
             differences[difference(chain, copy)] += 1
     total = counts["pairs"] or 1
-    print(f"{name:10} {counts['pairs']:8} {100 * counts['equal'] / total:8.2f} {100 * counts['complete'] / total:10.2f} {100 * counts['copies complete'] / total:8.2f}")
+    print(f"{name:10} {counts['pairs']:8} {100 * counts['equal'] / ((counts['pairs'] - counts['blind']) or 1):8.2f} {counts['blind']:6} {100 * counts['complete'] / total:10.2f} {100 * counts['copies complete'] / total:8.2f}")
     for text, count in differences.most_common(4):
         print(f"{'':10} {count:8} {text}")
 
@@ -151,7 +162,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("command", nargs="*")
     words = parser.parse_args()
-    print(f"{'program':10} {'pairs':>8} {'equal %':>8} {'complete %':>10} {'copies %':>8}")
+    print(f"{'program':10} {'pairs':>8} {'equal %':>8} {'blind':>6} {'complete %':>10} {'copies %':>8}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         folder.chmod(0o755)

@@ -137,17 +137,19 @@ struct pid {
 	struct upid numbers[1];
 };
 
-#if defined(__TARGET_ARCH_x86)
 struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
 	unsigned long fsbase;
-};
+#elif defined(__TARGET_ARCH_arm64)
+	struct {
+		unsigned long tp_value;
+	} uw;
 #endif
+};
 
 struct task_struct {
 	struct thread_info thread_info;
-#if defined(__TARGET_ARCH_x86)
 	struct thread_struct thread;
-#endif
 	int pid;
 	int tgid;
 	int exit_code;

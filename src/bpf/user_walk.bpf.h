@@ -191,37 +191,61 @@ static __always_inline const struct user_stacks_row *find_row(struct walk *walk,
 
 /* ---- steps ---- */
 
-/* What lies from an address on; where the end of the stack is near, as much as its page has. */
+#define LINK_BITS (((uint64_t)1 << 48) - 1) /* of an address that is signed */
+
+/* At most what lies below an end. */
+static __always_inline uint64_t cap(uint64_t size, uint64_t address, uint64_t end)
+{
+	uint64_t below = (end - address) & -sizeof(uint64_t);
+
+	return end > address && below && below < size ? below : size;
+}
+
+/* What lies from an address on: of long stacks more at a time. A read that fails costs as much as the whole walk, so none goes beyond what
+ * ends a stack: strings of the environment, or what the thread's own variables begin with. Where it fails all the same, it is the rest of
+ * the page. */
 static __always_inline bool fill_window(struct walk *walk, uint64_t address)
 {
-	uint64_t size = -address & (USER_STACKS_PAGE - 1);
+	uint64_t size = walk->window_at ? sizeof(walk->window) : FIRST_WINDOW * sizeof(uint64_t);
 
 	walk->window_at = address;
 	walk->window_words = 0;
-	if (!bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address)) {
-		walk->window_words = WINDOW;
-		return true;
-	}
-	barrier_var(size);
-	if (size < sizeof(uint64_t) || size > sizeof(walk->window) || bpf_probe_read_user(walk->window, (uint32_t)size, (void *)address))
+	size = cap(cap(size, address, walk->environment_end), address, walk->variables);
+	barrier_var(size); /* so that the verifier sees the bound */
+	if (size > sizeof(walk->window))
 		return false;
+	if (bpf_probe_read_user(walk->window, (uint32_t)size, (void *)address)) {
+		size = -address & (USER_STACKS_PAGE - 1);
+		barrier_var(size);
+		if (size < sizeof(uint64_t) || size > sizeof(walk->window) ||
+		    bpf_probe_read_user(walk->window, (uint32_t)size, (void *)address))
+			return false;
+	}
 	walk->window_words = size / sizeof(uint64_t);
+	return true;
+}
+
+/* A word of the stack, if it has been read already. */
+static __always_inline bool see_word(const struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	uint64_t offset = address - walk->window_at;
+
+	if (offset % sizeof(*ret) || offset / sizeof(*ret) >= walk->window_words)
+		return false;
+	offset /= sizeof(*ret);
+	barrier_var(offset); /* the verifier knows only bounds that it sees */
+	*ret = walk->window[offset & (WINDOW - 1)];
 	return true;
 }
 
 /* Reading costs the call: what lies above comes with it, since the next frames do. */
 static __always_inline bool read_user(struct walk *walk, uint64_t address, uint64_t *ret)
 {
-	uint64_t offset = address - walk->window_at;
-
-	if (offset % sizeof(*ret) || offset / sizeof(*ret) >= walk->window_words) {
-		if (!fill_window(walk, address))
-			return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
-		offset = 0;
-	}
-	offset /= sizeof(*ret);
-	barrier_var(offset); /* the verifier knows only bounds that it sees */
-	*ret = walk->window[offset & (WINDOW - 1)];
+	if (see_word(walk, address, ret))
+		return true;
+	if (!fill_window(walk, address))
+		return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+	*ret = walk->window[0];
 	return true;
 }
 
@@ -295,7 +319,7 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 		return false;
 	}
 	if (!HAS_THIRD && row->more)
-		ip &= ((uint64_t)1 << 48) - 1;
+		ip &= LINK_BITS;
 	if (ip == walk->ip && cfa == walk->sp)
 		return false;
 	walk->sp = cfa;
@@ -346,18 +370,104 @@ static __always_inline bool covers(const struct mapping *mapping, uint64_t addre
 	return address - mapping->start < mapping->size;
 }
 
-/* bpf_loop()'s: one frame. */
+static __always_inline struct known_row *find_known(struct walk *walk, uint64_t address)
+{
+	return &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
+}
+
+/* Fills `known`, which is the place of walk->address. False: nothing is known of the code there, or not yet. */
+static __always_inline bool learn_row(struct walk *walk, struct known_row *known)
+{
+	uint64_t address = walk->address;
+	const struct user_stacks_row *row;
+	uint32_t number = MAPPINGS;
+	bool missing;
+
+#pragma unroll
+	for (uint32_t i = 0; i < MAPPINGS; i++)
+		if (covers(&walk->mappings[i], address))
+			number = i;
+	if (number == MAPPINGS) {
+		number = walk->found & (MAPPINGS - 1);
+		if (!find_mapping(walk))
+			return false;
+	}
+	row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)], &missing);
+	if (missing) {
+		walk->file = walk->mappings[number & (MAPPINGS - 1)].file;
+		return false;
+	}
+	known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
+	known->address = address;
+	known->period = walk->period;
+	known->mapping = (uint16_t)number;
+	known->evaluates = evaluates(&walk->mappings[number & (MAPPINGS - 1)], address);
+	known->plain = !known->evaluates && (known->row.base == USER_STACKS_SP || known->row.base == USER_STACKS_FP) &&
+		       known->row.ip != USER_STACKS_SAME && known->row.ip != USER_STACKS_LOST && known->row.fp != USER_STACKS_LOST;
+	return true;
+}
+
+/* As many frames as step_by() would pass by what is known and has been read already: nearly all there are. A call of a function for each
+ * of them would cost more than what it does. */
+static __always_inline void take_plain_steps(struct walk *walk)
+{
+	uint64_t ip = walk->ip, sp = walk->sp, fp = walk->fp;
+	uint64_t next_ip, next_fp, third;
+	uint32_t count = walk->count;
+
+#pragma clang loop unroll(disable)
+	for (uint32_t i = 0; i < PLAIN_STEPS; i++) {
+		uint64_t address = ip - 1, cfa = sp;
+		const struct known_row *known = find_known(walk, address);
+		const struct user_stacks_row *row = &known->row;
+		if (known->address != address || known->period != walk->period || !known->plain || count >= depth)
+			break;
+		if (row->base == USER_STACKS_FP) {
+			if (!walk->has_fp)
+				break;
+			cfa = fp;
+		}
+		cfa = place(cfa, row->cfa);
+		next_fp = fp;
+		if (!see_word(walk, place(cfa, row->ip), &next_ip) ||
+		    (row->fp != USER_STACKS_SAME && !see_word(walk, place(cfa, row->fp), &next_fp)) || (next_ip == ip && cfa == sp))
+			break;
+		if (!HAS_THIRD && row->more)
+			next_ip &= LINK_BITS;
+		if (HAS_THIRD && row->more == USER_STACKS_MORE_LOST) {
+			walk->has_third = 0;
+		} else if (HAS_THIRD && row->more) {
+			if (!see_word(walk, cfa - (uint64_t)row->more * USER_STACKS_UNIT, &third))
+				break;
+			walk->third = third;
+			walk->has_third = 1;
+		}
+		if (row->fp != USER_STACKS_SAME)
+			walk->has_fp = 1;
+		walk->chain[count & (USER_STACKS_DEPTH - 1)] = address;
+		count++;
+		ip = next_ip;
+		sp = cfa;
+		fp = next_fp;
+	}
+	walk->ip = ip;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->count = count;
+}
+
+/* bpf_loop()'s: one frame, and before it those that are passed easily. */
 static long take_step(uint32_t index, struct step *step)
 {
 	struct walk *walk = step->walk;
 	const struct user_stacks_row *row;
 	struct known_row *known;
-	uint32_t number = MAPPINGS;
 	uint64_t address;
-	bool missing;
 
 	if (walk->python_passed)
 		bpf_loop(depth, take_python_step, step, 0);
+	else if (!walk->exact)
+		take_plain_steps(walk);
 	walk->python_passed = 0;
 	if (walk->count >= depth)
 		return STOPS;
@@ -368,29 +478,11 @@ static long take_step(uint32_t index, struct step *step)
 		walk->done = 1;
 		return STOPS;
 	}
-	known = &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
-	if (known->address != address || known->period != walk->period ||
-	    (known->evaluates && !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address))) {
-#pragma unroll
-		for (uint32_t i = 0; i < MAPPINGS; i++)
-			if (covers(&walk->mappings[i], address))
-				number = i;
-		if (number == MAPPINGS) {
-			number = walk->found & (MAPPINGS - 1);
-			if (!find_mapping(walk))
-				return STOPS;
-		}
-		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)], &missing);
-		if (missing) {
-			walk->file = walk->mappings[number & (MAPPINGS - 1)].file;
-			return STOPS;
-		}
-		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
-		known->address = address;
-		known->period = walk->period;
-		known->mapping = (uint16_t)number;
-		known->evaluates = evaluates(&walk->mappings[number & (MAPPINGS - 1)], address);
-	}
+	known = find_known(walk, address);
+	if ((known->address != address || known->period != walk->period ||
+	     (known->evaluates && !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address))) &&
+	    !learn_row(walk, known))
+		return STOPS;
 	row = &known->row;
 	walk->python_known = known->mapping; /* from here on no number that the verifier knows: it would look at each way for each */
 	walk->python_bottom = walk->sp;
@@ -536,6 +628,9 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
 	walk->count = walk->done = walk->bare = walk->window_words = 0;
+	walk->window_at = 0;
+	walk->environment_end = task->mm->env_end;
+	walk->variables = VARIABLES(task);
 	walk->python_passed = walk->python_begun = walk->codes = 0;
 	walk->file.inode = 0;
 	keep_mappings(walk, task->mm);

@@ -26,8 +26,10 @@ enum {
 	TREE_RANGE = 2,
 	TREE_ALLOC_RANGE = 3,
 	FEW_ROWS = 16,
-	WINDOW = 256,
-	KNOWN_ROWS = 256
+	FIRST_WINDOW = 256,
+	WINDOW = 512,
+	KNOWN_ROWS = 256,
+	PLAIN_STEPS = 8
 };
 enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
 
@@ -48,6 +50,7 @@ enum { CODE_OF_32_BITS = 0x23 };
 #define HAS_THIRD 1
 #define LINK(regs) 0
 #define HAS_LINK 0
+#define VARIABLES(task) ((task)->thread.fsbase)
 #elif defined(__TARGET_ARCH_arm64)
 struct seen_registers {
 	uint64_t x[31], sp, pc, pstate;
@@ -61,6 +64,7 @@ enum { MODE_MASK = 0xf, MODE_32_BITS = 0x10 };
 #define HAS_THIRD 0
 #define LINK(regs) ((regs)->x[30])
 #define HAS_LINK 1
+#define VARIABLES(task) ((task)->thread.uw.tp_value)
 #endif
 
 struct mapping {
@@ -75,8 +79,9 @@ struct known_row {
 	uint64_t address;
 	uint64_t period;
 	struct user_stacks_row row;
-	uint16_t mapping;   /* place in walk.mappings */
-	uint16_t evaluates; /* Python: then the mapping must still be there, to say more */
+	uint16_t mapping;  /* place in walk.mappings */
+	uint8_t evaluates; /* Python: then the mapping must still be there, to say more */
+	uint8_t plain;	   /* take_plain_steps() may follow it */
 };
 
 struct python_key {
@@ -112,6 +117,7 @@ struct walk {
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];
 	uint64_t vma_end;
 	uint64_t window[WINDOW], window_at, window_words; /* a piece of the stack, and how many words of it there are */
+	uint64_t environment_end, variables;		  /* of which one lies above the stack, as a rule */
 	/* Frames of Python: the next one, 0 = none; where addresses are counted from, as mapping.to_file. */
 	uint64_t python_frame, python_to_file, python_bottom;
 	/* Since CPython 3.13: the newest frame of the next function that evaluates, if one has come by already; of this one, and `count`

@@ -59,6 +59,10 @@ static void make_rounds(struct strbuf *out)
 			add_short_sample(out);
 		}
 		made_round(out, round);
+		if (round % 50 == 20) {
+			const struct record_header init = {.type = RECORD_FINISHED_INIT, .size = sizeof(init)};
+			strbuf_add(out, &init, sizeof(init));
+		}
 	}
 	assert_true(out->len > 2 << 20);
 }
@@ -66,7 +70,7 @@ static void make_rounds(struct strbuf *out)
 /* Nothing but records in front of which reading ahead comes to rest, and others between them. */
 static void make_stops(struct strbuf *out)
 {
-	const struct record_header stop = {.type = RECORD_FINISHED_INIT, .size = sizeof(stop)};
+	const struct record_stat_config stop = {.header = {.type = RECORD_STAT_CONFIG, .size = sizeof(stop)}};
 	for (uint64_t i = 0; i < STOPS; i++) {
 		made_round(out, i);
 		strbuf_add(out, &stop, sizeof(stop));

@@ -205,6 +205,8 @@ static void own_features(const struct writer *writer, const struct features *fea
 		ret_bits[0] = mine[bit] ? ret_bits[0] | 1ull << bit : ret_bits[0];
 	if (!groups)
 		ret_bits[0] &= ~(1ull << FEATURE_GROUP_DESC);
+	if (writer->pipe) /* it has no places */
+		ret_bits[0] &= ~(1ull << FEATURE_AUXTRACE);
 }
 
 bool writer_encode_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out)

@@ -273,6 +273,7 @@ struct error *trace_plan_make(struct trace_plan *plan, struct event_list *events
 	}
 	choose_switches(plan, sampling);
 	sampling->listener = true;
+	sampling->identifier = true; /* events that are made of the trace have it, and ids stand at one place */
 	sampling->cpu |= plan->by_cpu;
 	sampling->switch_events |= plan->switches != 0;
 	sampling->text_poke = plan->kind == TRACE_INTEL_PT && !plan->event->attr.exclude_kernel;

@@ -132,7 +132,7 @@ static void note_machine(struct recording *recording)
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		features_set(&recording->features, always[i]);
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
-	if (recording->options.recorder.places.len || recording->options.recorder.directory) {
+	if (recording->options.recorder.places.len) {
 		recording->features.dir_version = 1;
 		features_set(&recording->features, FEATURE_DIR_FORMAT);
 	}

@@ -2,10 +2,11 @@
 /* A PMU that traces nothing real, under the name of one that does: so that the kernel's own AUX areas can be recorded on machines
  * without such a processor.
  *
- * While an event is scheduled it writes packets of Intel PT into the area, each millisecond `burst` times PTWRITE with a number
- * that goes up by one, in between PGE and PGD at the instruction where the program was: what a recorder loses, repeats or mixes
+ * While an event is scheduled it writes packets of Intel PT into the area, each millisecond `burst` times a number that goes
+ * up by one, in between PGE and PGD at the instruction where the program was: what a recorder loses, repeats or mixes
  * up is seen in the numbers. */
 #include <linux/hrtimer.h>
+#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/sched/task_stack.h>
@@ -80,7 +81,7 @@ static void put(struct tracer *tracer, const void *bytes, size_t size)
 
 /* ── Packets (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3, "Intel Processor Trace") ── */
 
-enum { PSB_SIZE = 16 + 8 + 2 + 2, PIECE_MAX = PSB_SIZE + 9 + 10 + 9 + 9 + 1 };
+enum { PSB_SIZE = 16 + 8 + 2 + 2, PIECE_MAX = PSB_SIZE + 9 + 11 + 9 + 1 };
 
 static void put_ip(struct tracer *tracer, u8 header, u64 ip)
 {
@@ -97,9 +98,8 @@ static void put_piece(struct tracer *tracer, u64 ip)
 	put(tracer, &tsc, 8);
 	put(tracer, (const u8[]){0x99, 0x01, 0x02, 0x23}, 4); /* 64-bit code; PSBEND */
 	put_ip(tracer, 0x11 | 6 << 5, ip);		      /* PGE */
-	put(tracer, (const u8[]){0x02, 0xb2}, 2);	      /* PTWRITE, at … */
+	put(tracer, (const u8[]){0x02, 0xc3, 0x88}, 3);	      /* MNT: bytes of no meaning */
 	put(tracer, &value, 8);
-	put_ip(tracer, 0x1d | 6 << 5, ip); /* FUP */
 	put_ip(tracer, 0x1d | 6 << 5, ip); /* FUP, and PGD: tracing ends there */
 	put(tracer, (const u8[]){0x01}, 1);
 }
@@ -151,9 +151,11 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!event || !tracer->area)
 		return HRTIMER_NORESTART;
 	write_pieces(tracer);
-	end(tracer);
-	if (!begin(tracer, event))
-		return HRTIMER_NORESTART;
+	if (!tracer->area->snapshot) {
+		end(tracer);
+		if (!begin(tracer, event))
+			return HRTIMER_NORESTART;
+	}
 	hrtimer_forward_now(timer, ms_to_ktime(1));
 	return HRTIMER_RESTART;
 }
@@ -208,6 +210,39 @@ static void read_nothing(struct perf_event *event)
 static int event_init(struct perf_event *event)
 {
 	return event->attr.type == event->pmu->type ? 0 : -ENOENT;
+}
+
+/* ── Traces in samples ── */
+
+/* The kernel's copier, which it doesn't offer to modules. */
+static long (*copy_aux)(struct perf_output_handle *from, struct perf_output_handle *to, unsigned long begin, unsigned long end);
+
+static void *find_function(const char *symbol)
+{
+	struct kprobe probe = {.symbol_name = symbol};
+	void *address;
+
+	if (register_kprobe(&probe) < 0)
+		return NULL;
+	address = probe.addr;
+	unregister_kprobe(&probe);
+	return address;
+}
+
+/* The newest `size` bytes, which may be in an interrupt of this CPU. */
+static long snapshot_aux(struct perf_event *event, struct perf_output_handle *handle, unsigned long size)
+{
+	struct tracer *tracer = this_cpu_ptr(&tracers);
+	unsigned long from, flags;
+	long copied = 0;
+
+	local_irq_save(flags);
+	if (copy_aux && tracer->area && tracer->written >= size) {
+		from = (tracer->at - size) & (tracer->area->size - 1);
+		copied = copy_aux(&tracer->handle, handle, from, tracer->at & (tracer->area->size - 1));
+	}
+	local_irq_restore(flags);
+	return copied;
 }
 
 /* ── What sysfs tells ── */
@@ -276,12 +311,14 @@ static struct pmu fake = {
 	.read = read_nothing,
 	.setup_aux = setup_aux,
 	.free_aux = free_aux,
+	.snapshot_aux = snapshot_aux,
 };
 
 static int __init fake_trace_init(void)
 {
 	int cpu;
 
+	copy_aux = find_function("perf_output_copy_aux");
 	for_each_possible_cpu(cpu)
 	{
 		struct tracer *tracer = per_cpu_ptr(&tracers, cpu);

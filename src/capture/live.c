@@ -171,7 +171,7 @@ static struct error *open_counters(const struct live_options *options, struct li
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < events->events.len && !error; i++)
-		error = sampling_refuse(events->events.data[i]);
+		error = sampling_refuse(events->events.data[i], false);
 	if (!error)
 		error = choose_way(options, &sampling, live);
 	if (!error)

@@ -37,7 +37,9 @@ static size_t default_ring_bytes(const struct recorder *recorder)
 		const struct event_attr *attr = &recorder->events->events.data[i]->attr;
 		many |= attr->type == PERF_TYPE_TRACEPOINT || attr->sample_type & PERF_SAMPLE_STACK_USER;
 	}
-	if (!many || !limits_has_perfmon())
+	if (!limits_has_perfmon())
+		return recorder->options->traces ? SMALL / 2 : SMALL; /* their areas count as well */
+	if (!many)
 		return SMALL;
 	size_t wanted = recorder->sizes && rings * LARGEST <= TOGETHER ? LARGEST : LARGE;
 	size_t most = recorder->options->walker ? LONG : LONGEST;
@@ -65,7 +67,8 @@ static struct error *open_rings(struct recorder *recorder)
 	for (size_t i = 0; i < count; i++)
 		list[i] = (struct ring_set_counter){
 			.counter = recorder->every.data[i].counter,
-			.overwrite = recorder->events->events.data[recorder->every.data[i].event]->attr.write_backward};
+			.overwrite = recorder->events->events.data[recorder->every.data[i].event]->attr.write_backward,
+			.traces = trace_plan_traces(recorder->events->events.data[recorder->every.data[i].event])};
 	for (;;) {
 		status = ring_set_open(&recorder->rings, list, count, target, pages);
 		if (status != -EPERM || options->ring_pages || pages == 1)
@@ -144,6 +147,8 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	error = open_counters(recorder);
 	if (!error)
 		error = open_rings(recorder);
+	if (!error)
+		error = recorder_open_traces(recorder);
 	if (!error && (stack_chains_wanted(events) || options->walker))
 		error = open_chains(recorder);
 	if (!error)
@@ -303,10 +308,13 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 		recorder->options->source->begin(recorder->options->source->context);
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];
-		if (!all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes))
+		bool waits = !all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes);
+		if (waits && !recorder->traces)
 			continue;
 		move_near(recorder, ring);
-		struct error *error = recorder_drain_ring(recorder, ring, recorder->writer, &bytes);
+		struct error *error = waits ? NULL : recorder_drain_ring(recorder, ring, recorder->writer, &bytes);
+		if (!error)
+			error = recorder_take_trace(recorder, i, &bytes);
 		if (error)
 			return error;
 	}
@@ -323,6 +331,7 @@ static void switch_counters(struct recorder *recorder, const char *name, bool on
 		stack_sizes_switch(recorder->sizes, name, on);
 	else
 		counters_switch(recorder->counters, recorder->events, name, on);
+	recorder_switched_traces(recorder, name, on);
 	if (recorder->options->source && !*name)
 		recorder->options->source->measure(recorder->options->source->context, on);
 }
@@ -385,7 +394,7 @@ static void take_signals(struct recorder *recorder)
 			recorder->totals.signal = (int)info.ssi_signo;
 		} else if (recorder->options->switch_output && !recorder->options->switch_size && !recorder->options->switch_time_ns) {
 			recorder->switch_wanted = true;
-		} else if (recorder->rings.overwritten) {
+		} else if (recorder->rings.overwritten || recorder_has_snapshots(recorder)) {
 			recorder->snapshot_wanted = true;
 		}
 	}
@@ -486,10 +495,12 @@ static struct error *after_round(struct recorder *recorder)
 	}
 	if (options->switch_output && options->switch_size && written > options->switch_size)
 		recorder->switch_wanted = true;
-	if (recorder->snapshot_wanted || (recorder->switch_wanted && recorder->rings.overwritten)) {
+	bool overwritten = recorder->rings.overwritten || recorder_has_snapshots(recorder);
+	if (recorder->snapshot_wanted || (recorder->switch_wanted && overwritten)) {
 		error = recorder_overwrites_all(recorder) ? recorder_synthesize(recorder) : NULL;
 		if (!error)
-			error = recorder_drain(recorder, true, &bytes);
+			error = recorder_has_snapshots(recorder) ? recorder_take_snapshot(recorder)
+								 : recorder_drain(recorder, true, &bytes);
 		recorder->snapshot_wanted = false;
 	}
 	if (!error && recorder->switch_wanted && !recorder->stop) {
@@ -574,6 +585,8 @@ static struct error *end(struct recorder *recorder, struct error *error)
 		error = recorder_synthesize(recorder);
 	if (!error && !recorder->workers)
 		error = recorder_drain(recorder, true, &bytes);
+	if (!error && recorder_has_snapshots(recorder) && recorder->options->traces->snapshot_at_end)
+		error = recorder_take_snapshot(recorder);
 	struct error *worker_error = recorder_stop_workers(recorder);
 	if (error)
 		error_free(worker_error);
@@ -643,6 +656,7 @@ void recorder_destroy(struct recorder *recorder)
 	recorder_close_async(recorder);
 	writer_close(recorder->writer);
 	size_t ring_count = recorder->rings.count;
+	trace_areas_close(recorder->traces);
 	ring_set_close(&recorder->rings);
 	ring_set_close(&recorder->trigger_rings);
 	for (size_t i = 0; recorder->rewritten && i < ring_count; i++)

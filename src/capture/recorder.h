@@ -39,6 +39,7 @@ struct recorder_sink {
 };
 
 struct stack_chains;  /* capture/stack_chains.h */
+struct trace_plan;    /* capture/traces/trace_plan.h */
 struct python_frames; /* capture/python_frames.h */
 
 /* What has records of its own beside the rings, in the same rounds. */
@@ -56,7 +57,8 @@ struct recorder_options {
 	const struct recorder_sink *sink; /* instead of an output; or NULL */
 	int compression_level;
 	const struct recorder_source *source; /* or NULL */
-	size_t ring_pages; /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
+	size_t ring_pages;		 /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
+	const struct trace_plan *traces; /* what is traced by hardware, of the events; or NULL */
 	bool quiet;
 
 	/* When the output goes to a new file: */
@@ -117,6 +119,8 @@ struct recorder_totals {
 	bool reached_max_size;
 	bool addresses_hidden; /* kptr_restrict: no kernel map */
 	unsigned int map_timeouts;
+	uint64_t trace_bytes;	/* of hardware traces */
+	unsigned int snapshots; /* of them */
 };
 
 struct recorder;

@@ -7,6 +7,8 @@
 #include "capture/rounds.h"
 #include "capture/stack_chains.h"
 #include "capture/stack_sizes.h"
+#include "capture/synth/synth.h"
+#include "capture/traces/trace_areas.h"
 #include "kernel/poller.h"
 #include "kernel/ring_set.h"
 
@@ -49,8 +51,9 @@ struct recorder {
 	struct workload *workload;
 	struct ring_set rings;
 	struct ring_set trigger_rings;
-	struct async *async;	 /* NULL without --aio */
-	struct workers *workers; /* NULL without --threads */
+	struct trace_areas *traces; /* NULL without hardware traces */
+	struct async *async;	    /* NULL without --aio */
+	struct workers *workers;    /* NULL without --threads */
 	struct writer *writer;
 	struct control control;
 	struct poller poller;
@@ -100,6 +103,17 @@ uint64_t recorder_workers_written(const struct recorder *recorder);
 /* Empties all rings, ends the threads and completes their files. */
 struct error *recorder_stop_workers(struct recorder *recorder);
 void recorder_close_workers(struct recorder *recorder);
+/* traces/recorder_traces.c: all do nothing without hardware traces. */
+struct error *recorder_open_traces(struct recorder *recorder);
+/* What was traced beside a ring goes to the output. */
+struct error *recorder_take_trace(struct recorder *recorder, size_t ring, uint64_t *bytes);
+/* Counters have been switched, all or those of this name. */
+void recorder_switched_traces(struct recorder *recorder, const char *name, bool on);
+bool recorder_has_snapshots(const struct recorder *recorder);
+/* Of a recorder that has snapshots: empties all rings, and adds the newest trace. */
+struct error *recorder_take_snapshot(struct recorder *recorder);
+/* Records that describe the traces. */
+void recorder_describe_traces(const struct recorder *recorder, struct synth *synth);
 /* recorder_trigger.c */
 struct error *recorder_open_trigger(struct recorder *recorder);
 void recorder_take_trigger(struct recorder *recorder, size_t index, bool hung_up);

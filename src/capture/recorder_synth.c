@@ -68,6 +68,8 @@ static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 	bool describes = !recorder->options->sink;
 
 	if (describes)
+		recorder_describe_traces(recorder, synth);
+	if (describes)
 		synthesize_ids(recorder, synth);
 	if (!synth_kernel(synth))
 		recorder->totals.addresses_hidden = samples_kernel(recorder->events);

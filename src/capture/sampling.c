@@ -30,6 +30,7 @@ static void configure_tracking(struct event_attr *attr, const struct sampling *s
 	attr->mmap_data = sampling->address;
 	attr->namespaces = sampling->namespaces;
 	attr->context_switch = sampling->switch_events;
+	attr->text_poke = sampling->text_poke;
 	attr->build_id = sampling->build_id_mmap;
 	attr->cgroup = sampling->cgroups;
 }
@@ -393,7 +394,7 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 		configure_rate(events->events.data[i], sampling);
 	settle_callgraph(events, &settled);
 	/* Where sizes of stacks change, counters are switched off, and a disabled one hears nothing. */
-	if (sampling->by_cpu || sampling->delayed || may_grow(events, sampling) || is_bound_to_cores(events)) {
+	if (sampling->by_cpu || sampling->delayed || sampling->listener || may_grow(events, sampling) || is_bound_to_cores(events)) {
 		listener = find_dummy(events) ?: add_tracking(events, sampling);
 		listener->everywhere = sampling->by_cpu;
 		tracking.event = listener;

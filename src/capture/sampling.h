@@ -68,6 +68,8 @@ struct sampling {
 	bool namespaces;
 	bool cgroups;
 	bool switch_events;
+	bool text_poke; /* record what the kernel changes of its code */
+	bool listener;	/* side-band has an event of its own, whatever is measured */
 	bool build_id_mmap;
 	bool no_bpf_event;
 	bool overwrite;
@@ -86,8 +88,9 @@ struct sampling {
 /* Configures all events; adds the dummy event that listens to side-band where the events themselves cannot (whole CPUs, delayed start). */
 struct error *sampling_configure(struct event_list *events, const struct sampling *sampling);
 
-/* Why an event cannot be sampled, with what to do instead; NULL when it can. */
-struct error *sampling_refuse(const struct event *event);
+/* Why an event cannot be sampled, with what to do instead; NULL when it can. `traces`: hardware traces can be recorded as well
+ * (capture/traces/trace_plan.h). */
+struct error *sampling_refuse(const struct event *event, bool traces);
 /* How often events without a period of their own are sampled when nobody says: SAMPLING_FREQ_DEFAULT, or less where the kernel allows no
  * more. */
 uint64_t sampling_default_freq(void);

@@ -2,22 +2,26 @@
 #include "capture/sampling.h"
 #include "event/trace_pmus.h"
 
-/* Hardware trace needs an AUX buffer beside the ring; this recorder has none. */
+/* Hardware traces need an AUX area beside the ring. */
 static struct error *refuse_hardware_trace(const struct event *event)
 {
-	if (event->pmu_name && trace_pmu_needs(event->pmu_name))
+	if (trace_pmu_kind(event->pmu_name) != TRACE_NONE)
 		return error_new_kind(
 			ERROR_UNSUPPORTED,
-			"%s: hardware traces (AUX areas) are only read here (perf script --itrace); record them with the kernel's "
-			"tool, or sample cycles",
+			"%s: a hardware trace (AUX area) is recorded by 'perf record' and read by 'perf script --itrace'; sample "
+			"cycles instead",
 			event->name);
+	if (event->aux_output || event->aux_sample_size)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "%s: %s= is for hardware traces (AUX areas), which 'perf record' records; omit it to sample",
+				      event->name, event->aux_output ? "aux-output" : "aux-sample-size");
 	return NULL;
 }
 
 /* What says how to count would have no effect on samples. */
-struct error *sampling_refuse(const struct event *event)
+struct error *sampling_refuse(const struct event *event, bool traces)
 {
-	struct error *error = refuse_hardware_trace(event);
+	struct error *error = traces ? NULL : refuse_hardware_trace(event);
 
 	if (error)
 		return error;
@@ -25,10 +29,6 @@ struct error *sampling_refuse(const struct event *event)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s is a time that 'perf stat' measures at the end; sample cpu-clock or task-clock instead",
 				      event->name);
-	if (event->aux_output || event->aux_sample_size)
-		return error_new_kind(ERROR_UNSUPPORTED,
-				      "%s: %s= is for hardware traces (AUX areas), which only the kernel's tool records; omit it to sample",
-				      event->name, event->aux_output ? "aux-output" : "aux-sample-size");
 	if (event->percore)
 		return error_new_kind(
 			ERROR_UNSUPPORTED,

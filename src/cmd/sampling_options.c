@@ -89,30 +89,31 @@ struct error *sampling_option_branch(const struct option *option, const char *ar
 }
 
 /* "16" pages, "64K", "1M"; the kernel wants a power of two. */
-struct error *option_ring_pages(const struct option *option, const char *argument, bool negated, void *field)
+struct error *sampling_parse_pages(const char *text, size_t *ret)
 {
 	uint64_t pages, page = (uint64_t)sysconf(_SC_PAGESIZE);
-	size_t *ret = field;
 
-	if (strchr(argument, ','))
-		return error_new_kind(
-			ERROR_USAGE,
-			"'%s': the part after the comma is for hardware traces, which only the kernel's tool records, on processors with "
-			"intel_pt, arm_spe_0 or cs_etm in /sys/bus/event_source/devices; omit it",
-			argument);
-	if (!number_parse_u64(argument, &pages)) {
-		if (!number_parse_size(argument, &pages))
-			return error_new_kind(ERROR_USAGE, "invalid value '%s': expected a number of pages or a size such as 512K",
-					      argument);
+	if (!number_parse_u64(text, &pages)) {
+		if (!number_parse_size(text, &pages))
+			return error_new_kind(ERROR_USAGE, "invalid value '%s': expected a number of pages or a size such as 512K", text);
 		pages = (pages + page - 1) / page;
 	}
 	if (!pages || pages > (1ull << 40) / page)
-		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected at least one page and at most 1T", argument);
+		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected at least one page and at most 1T", text);
 	for (*ret = 1; *ret < pages;)
 		*ret *= 2;
 	if (*ret != pages)
 		log_info("rounded up to %zu pages", *ret);
 	return NULL;
+}
+
+struct error *option_ring_pages(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (strchr(argument, ','))
+		return error_new_kind(ERROR_USAGE,
+				      "'%s': the part after the comma is for hardware traces, which only 'perf record' records; omit it",
+				      argument);
+	return sampling_parse_pages(argument, field);
 }
 
 struct error *sampling_check_freq(struct sampling *sampling)

@@ -13,6 +13,9 @@ option_parse_fn sampling_option_branch_any, sampling_option_branch;
 /* or a size_t, as of recorder_options.ring_pages: "16" pages, "64K", "1M". */
 option_parse_fn option_ring_pages;
 
+/* A size of buffers as those options have it, rounded up to a power of two. */
+struct error *sampling_parse_pages(const char *text, size_t *ret);
+
 /* The size of each buffer for every switch of all threads: a machine that is busy lets us read late, and what is lost is missing in what is
  * worked out from pairs of events. 0: as perf record has them. */
 size_t sampling_ring_pages_of_switches(size_t cpus);

@@ -89,3 +89,5 @@ struct event_list {
 void event_list_deinit(struct event_list *list);
 /* A zeroed event with its index, its own leader, scale 1; lives as long as the list. */
 struct event *event_list_add(struct event_list *list, const char *name);
+/* Makes an event that leads no others a member of a group, behind the members that it has: places in the list change. */
+void event_list_join_group(struct event_list *list, struct event *leader, struct event *event);

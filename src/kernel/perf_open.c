@@ -36,6 +36,9 @@ static bool drop_feature(struct perf_event_attr *attr, enum perf_feature feature
 		if (attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT)
 			attr->sample_type = (attr->sample_type & ~(uint64_t)PERF_SAMPLE_WEIGHT_STRUCT) | PERF_SAMPLE_WEIGHT;
 		return attr->sample_type != before.sample_type;
+	case PERF_FEATURE_TEXT_POKE:
+		attr->text_poke = 0;
+		return before.text_poke;
 	case PERF_FEATURE_BPF_EVENT:
 		attr->bpf_event = 0;
 		return before.bpf_event;
@@ -62,7 +65,7 @@ static bool drop_feature(struct perf_event_attr *attr, enum perf_feature feature
 }
 
 static const enum perf_feature drop_order[] = {
-	PERF_FEATURE_INHERIT_READ, PERF_FEATURE_READ_LOST, PERF_FEATURE_WEIGHT_STRUCT, PERF_FEATURE_BPF_EVENT,
+	PERF_FEATURE_INHERIT_READ, PERF_FEATURE_READ_LOST, PERF_FEATURE_WEIGHT_STRUCT, PERF_FEATURE_TEXT_POKE,	   PERF_FEATURE_BPF_EVENT,
 	PERF_FEATURE_KSYMBOL,	   PERF_FEATURE_COMM_EXEC, PERF_FEATURE_MMAP2,	       PERF_FEATURE_EXCLUDE_GUEST,
 };
 enum { DROP_COUNT = sizeof(drop_order) / sizeof(drop_order[0]) };

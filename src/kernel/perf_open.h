@@ -22,6 +22,7 @@ enum perf_feature {
 	PERF_FEATURE_EXCLUDE_GUEST = 1 << 6, /* 3.2 */
 	PERF_FEATURE_INHERIT_READ = 1 << 7,  /* 6.13: PERF_SAMPLE_READ with inherit */
 	PERF_FEATURE_CLOEXEC = 1 << 8,	     /* 3.14 */
+	PERF_FEATURE_TEXT_POKE = 1 << 9,     /* 5.9 */
 };
 
 struct perf_open {

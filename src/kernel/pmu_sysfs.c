@@ -293,6 +293,14 @@ void pmu_load(struct pmu_list *list, struct pmu *pmu)
 		qsort(pmu->aliases.data, pmu->aliases.len, sizeof(*pmu->aliases.data), compare_aliases);
 }
 
+const char *pmu_capability(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; i < pmu->capabilities.len; i++)
+		if (!strcmp(pmu->capabilities.data[i].name, name))
+			return pmu->capabilities.data[i].value;
+	return NULL;
+}
+
 const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name)
 {
 	for (size_t i = 0; i < pmu->formats.len; i++)

@@ -72,6 +72,8 @@ size_t pmu_stem(const char *name);
 /* The hash that a tracer's driver gave one of its trace sinks (sinks/NAME of CoreSight); false when the PMU has no such sink. */
 bool pmu_sink(const struct pmu *pmu, const char *name, uint64_t *ret);
 
+/* The text of caps/NAME; NULL when there is none. `pmu` has its head loaded. */
+const char *pmu_capability(const struct pmu *pmu, const char *name);
 /* NULL when `pmu` has none of that name (the case of letters does not matter for aliases). `pmu` must be loaded. */
 const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name);
 const struct pmu_alias *pmu_alias(const struct pmu *pmu, const char *name);

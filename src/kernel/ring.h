@@ -11,8 +11,9 @@
 #include <sys/uio.h>
 
 struct ring {
-	int fd;	 /* of the counter that the ring was mapped on; not owned */
-	int cpu; /* -1 = of a thread */
+	int fd;	      /* of the counter that the ring was mapped on; not owned */
+	int cpu;      /* -1 = of a thread */
+	size_t place; /* in the target's list of CPUs, or of threads (ring_set.h) */
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
 	uint64_t mask;	   /* size - 1 */
@@ -22,6 +23,7 @@ struct ring {
 	/* All counters that write into it, for polling: a descriptor hangs up when its thread ends, though others still write. */
 	int *members;
 	size_t member_count, member_watched;
+	size_t tracer_count; /* the first ones of them trace into an AUX area, which goes with this ring (aux_area.h) */
 };
 
 /* Maps `pages` (a power of two) pages of data. Returns 0 or -errno. */

@@ -26,30 +26,40 @@ int ring_next_member(struct ring *ring)
 	return ring->member_watched < ring->member_count ? ring->members[ring->member_watched++] : -1;
 }
 
-/* The ring of the slots' counters of one direction; none when there are no such counters. */
+/* Lets a counter write into the ring, which is mapped on the first one. */
+static int join_ring(struct ring_set *set, struct ring **ring, int fd, int cpu, bool overwrite)
+{
+	int status = 0;
+
+	if (*ring) {
+		status = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (*ring)->fd) < 0 ? -errno : 0;
+	} else if ((status = ring_open(&set->rings[set->count], fd, cpu, set->pages, overwrite)) == 0) {
+		*ring = &set->rings[set->count++];
+		set->overwritten += overwrite;
+	}
+	if (status == 0)
+		add_member(*ring, fd);
+	return status;
+}
+
+/* The ring of the slots' counters of one direction; none when there are no such counters. Those that trace come first. */
 static int open_slots(struct ring_set *set, const struct ring_set_counter *counters, size_t count, struct slot_range slots, int cpu,
 		      bool overwrite)
 {
 	struct ring *ring = NULL;
+	size_t slot_count = slots.end - slots.begin;
 
-	for (size_t slot = slots.begin; slot < slots.end; slot++)
-		for (size_t i = 0; i < count; i++) {
-			int fd = counters[i].counter->fds[slot];
-			if (fd < 0 || counters[i].overwrite != overwrite)
-				continue;
-			if (ring) {
-				if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-					return -errno;
-				add_member(ring, fd);
-				continue;
-			}
-			int status = ring_open(&set->rings[set->count], fd, cpu, set->pages, overwrite);
-			if (status < 0)
-				return status;
-			ring = &set->rings[set->count++];
-			add_member(ring, fd);
-			set->overwritten += overwrite;
-		}
+	for (size_t i = 0; i < 2 * count * slot_count; i++) {
+		bool traces = i < count * slot_count;
+		const struct ring_set_counter *each = &counters[i % count];
+		int fd = each->counter->fds[slots.begin + i / count % slot_count];
+		if (fd < 0 || each->overwrite != overwrite || each->traces != traces)
+			continue;
+		int status = join_ring(set, &ring, fd, cpu, overwrite);
+		if (status < 0)
+			return status;
+		ring->tracer_count += traces;
+	}
 	return 0;
 }
 
@@ -64,7 +74,10 @@ int ring_set_open(struct ring_set *set, const struct ring_set_counter *counters,
 		size_t place = i / 2;
 		struct slot_range slots = by_thread ? (struct slot_range){place, place + 1}
 						    : (struct slot_range){place * target->thread_count, (place + 1) * target->thread_count};
+		size_t before = set->count;
 		int status = open_slots(set, counters, count, slots, by_thread ? -1 : target->cpus[place], i % 2);
+		if (set->count > before)
+			set->rings[before].place = place;
 		if (status < 0) {
 			ring_set_close(set);
 			return status;

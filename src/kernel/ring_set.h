@@ -15,6 +15,7 @@ struct ring_set {
 struct ring_set_counter {
 	const struct counter *counter;
 	bool overwrite; /* its attribute says write_backward */
+	bool traces;	/* it may have an AUX area, which the kernel gives to the counter that the ring is mapped on */
 };
 
 /* Maps a ring for each CPU of the target on the first descriptor opened there and directs all others to it. `counters` are `count` counters

@@ -56,15 +56,23 @@ static void update_data_size(struct writer *writer)
 	(void)done; /* the bytes are there already: no room is needed; on devices it doesn't matter */
 }
 
+/* The size of the record that was just written `at` bytes behind the file's end, with the trace that follows it; 0 = it isn't there. */
+static uint64_t written_record(const struct writer *writer, uint64_t at)
+{
+	const off_t offset = (off_t)(writer->totals.file_bytes + at);
+	struct record_auxtrace record = {0};
+	ssize_t done = pread(writer->fd, &record, sizeof(record), offset);
+	if (done < (ssize_t)sizeof(record.header) || record.header.size < sizeof(record.header))
+		return 0;
+	return record.header.type == RECORD_AUXTRACE ? record.header.size + record.size : record.header.size;
+}
+
 /* How many of the `size` bytes that were just written at the file's end are whole records. */
 static uint64_t whole_records(const struct writer *writer, uint64_t size)
 {
-	uint64_t at = 0;
-	struct record_header header;
-	while (at + sizeof(header) <= size &&
-	       pread(writer->fd, &header, sizeof(header), (off_t)(writer->totals.file_bytes + at)) == sizeof(header) &&
-	       header.size >= sizeof(header) && at + header.size <= size)
-		at += header.size;
+	uint64_t at = 0, length;
+	while (at + sizeof(struct record_header) <= size && (length = written_record(writer, at)) && length <= size - at)
+		at += length;
 	return at;
 }
 
@@ -197,6 +205,8 @@ static void own_features(const struct writer *writer, const struct features *fea
 		ret_bits[0] = mine[bit] ? ret_bits[0] | 1ull << bit : ret_bits[0];
 	if (!groups)
 		ret_bits[0] &= ~(1ull << FEATURE_GROUP_DESC);
+	if (writer->pipe) /* it has no places */
+		ret_bits[0] &= ~(1ull << FEATURE_AUXTRACE);
 }
 
 bool writer_encode_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out)
@@ -209,6 +219,10 @@ bool writer_encode_feature(const struct writer *writer, const struct features *f
 		own.compress_level = (uint32_t)writer->compression_level;
 		own.compress_mmap_len = (uint32_t)writer->chunk_size;
 		own.compress_ratio = totals->compressed_bytes ? (uint32_t)(totals->appended_bytes / totals->compressed_bytes) : 0;
+	}
+	if (writer->traces.len) {
+		own.traces.data = writer->traces.data;
+		own.traces.len = writer->traces.len;
 	}
 	return features_write(&own, feature, writer->events, writer->attr_size, out);
 }
@@ -233,7 +247,8 @@ static bool needs_standby(const struct writer *writer, const struct features *fe
 	bool tracepoints = false;
 	for (size_t i = 0; i < list->events.len; i++)
 		tracepoints |= list->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
-	return features && (tracepoints || writer->compressor || features_has(features, FEATURE_DIR_FORMAT));
+	return features && (tracepoints || writer->compressor || features_has(features, FEATURE_DIR_FORMAT) ||
+			    features_has(features, FEATURE_AUXTRACE));
 }
 
 static struct error *write_head(struct writer *writer, const struct features *features)
@@ -430,6 +445,32 @@ static struct error *add_bare(struct writer *writer, uint32_t type)
 	return writer_add(writer, &header, sizeof(header));
 }
 
+struct error *writer_add_trace(struct writer *writer, const struct record_auxtrace *record, const struct iovec *pieces, int count)
+{
+	static const uint8_t zeros[8];
+	struct record_auxtrace own = *record;
+	struct iovec all[4] = {{&own, sizeof(own)}};
+	int n = 1;
+	struct error *error = writer_flush(writer);
+	if (error)
+		return error;
+	own.size = 0;
+	for (int i = 0; i < count; i++) {
+		own.size += pieces[i].iov_len;
+		all[n++] = pieces[i];
+	}
+	if (own.size % sizeof(zeros))
+		all[n++] = (struct iovec){(void *)zeros, sizeof(zeros) - own.size % sizeof(zeros)};
+	own.size = (own.size + sizeof(zeros) - 1) & ~(uint64_t)(sizeof(zeros) - 1);
+	own.header = (struct record_header){.type = RECORD_AUXTRACE, .size = sizeof(own)};
+	const struct feature_trace place = {writer->totals.file_bytes, sizeof(own)};
+	writer->round_open = true;
+	error = writer_write(writer, all, n, true);
+	if (!error)
+		vec_push(&writer->traces, place);
+	return error;
+}
+
 struct error *writer_finish_round(struct writer *writer)
 {
 	if (!writer->round_open)
@@ -530,6 +571,7 @@ void writer_close(struct writer *writer)
 		close(writer->fd);
 	}
 	compressor_destroy(writer->compressor);
+	vec_deinit(&writer->traces);
 	free(writer->standby);
 	free(writer->path);
 	free(writer);

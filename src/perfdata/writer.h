@@ -58,6 +58,9 @@ struct error *writer_add(struct writer *writer, const void *record, size_t size)
 /* Appends whole records that lie in `count` pieces (at most 62; a ring that wraps: two; a record may straddle pieces). Nothing is kept: the
  * pieces can be reused on return. */
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count);
+/* Adds an AUXTRACE record and the trace that follows it, in `count` pieces (at most 2), which aren't compressed. The
+ * record's size is filled in: the trace's, rounded up to a multiple of 8 with zeros. A file's header tells where the record is. */
+struct error *writer_add_trace(struct writer *writer, const struct record_auxtrace *record, const struct iovec *pieces, int count);
 /* Adds a build-id as a record of its own, ahead of the samples that need it. */
 struct error *writer_add_build_id(struct writer *writer, const struct feature_build_id *entry);
 /* FINISHED_ROUND; nothing when no byte was appended since the last one. */
@@ -70,7 +73,8 @@ struct error *writer_finish_init(struct writer *writer);
 struct error *writer_flush(struct writer *writer);
 
 struct error *writer_finish_data(struct writer *writer);
-/* `features` may be NULL: none. EVENT_DESC, GROUP_DESC, BRANCH_STACK and COMPRESSED are added from what the writer knows. */
+/* `features` may be NULL: none. EVENT_DESC, GROUP_DESC, BRANCH_STACK and COMPRESSED are added from what the writer knows, and to
+ * AUXTRACE where these records are. */
 struct error *writer_finish(struct writer *writer, const struct features *features);
 /* Writes what is still in the buffer, closes and frees; does nothing for NULL. Without writer_finish() the file stays as a killed recorder
  * leaves it. */

@@ -27,6 +27,7 @@ struct writer {
 	int compression_level;
 	size_t chunk_size; /* most bytes that one COMPRESSED record stands for */
 	struct writer_totals totals;
+	VEC(struct feature_trace) traces; /* where AUXTRACE records are */
 	void *standby; /* an empty record and the table of features, put behind every piece of data (writer_standby.c); NULL = none */
 	size_t standby_size;
 	uint64_t standby_bits[4];

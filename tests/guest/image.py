@@ -18,7 +18,7 @@ def needed_libraries(elf):
 
 def loaded_later(perf):
     """The libraries that perf isn't linked to and loads when a command needs them (src/base/library.h)."""
-    return sorted({name.decode() for name in re.findall(rb"\0(lib(?:archive|capstone|pfm)\.so\.[0-9]+)\0", perf.read_bytes())})
+    return sorted({name.decode() for name in re.findall(rb"(lib(?:archive|capstone|ipt|pfm)\.so\.[0-9]+)\0", perf.read_bytes())})
 
 
 class Root:

@@ -8,10 +8,8 @@
 #include "analysis/itrace/itrace.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "event/trace_pmus.h"
 #include "session/session.h"
-
-/* Numbers in AUXTRACE_INFO (tools/perf's enum auxtrace_type). */
-enum { TRACE_INTEL_PT = 1, TRACE_CORESIGHT = 3, TRACE_ARM_SPE = 4 };
 
 struct trace_piece {
 	const uint8_t *data;
@@ -29,7 +27,7 @@ struct trace_queue {
 };
 
 struct trace_decoder {
-	uint32_t type;
+	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */

@@ -90,12 +90,11 @@ struct error *inject_write_trace(struct inject *inject, const struct record *rec
 	const void *trace = reader_trace(inject->session->reader, record->header, record->offset, &size);
 	if (!trace)
 		return NULL;
-	const struct feature_trace place = {writer_totals(inject->writer).file_bytes, record->header->size};
-	const struct iovec pieces[] = {{(void *)record->header, record->header->size}, {(void *)trace, size}};
+	const struct iovec piece = {(void *)trace, size};
 	inject->written++;
 	inject->trace_bytes += size;
-	vec_push(&inject->features.traces, place);
-	return writer_append(inject->writer, pieces, 2);
+	features_set(&inject->features, FEATURE_AUXTRACE);
+	return writer_add_trace(inject->writer, (const struct record_auxtrace *)record->header, &piece, 1);
 }
 
 /* The input's build-ids, and those that were found, which win. A stream has those of the input among its records. */
@@ -137,8 +136,6 @@ struct error *inject_output_finish(struct inject *inject)
 	join_build_ids(inject);
 	if (features->build_ids.len)
 		features_set(features, FEATURE_BUILD_ID);
-	if (features->traces.len)
-		features_set(features, FEATURE_AUXTRACE);
 	if (session->first_time) {
 		features->first_sample_ns = session->first_time;
 		features->last_sample_ns = session->last_time;
@@ -153,7 +150,6 @@ void inject_output_deinit(struct inject *inject)
 {
 	writer_close(inject->writer);
 	vec_deinit(&inject->features.build_ids);
-	vec_deinit(&inject->features.traces);
 	arena_deinit(&inject->features.arena);
 	event_list_deinit(&inject->events);
 }

@@ -296,9 +296,6 @@ static struct error *parse_synth(const struct option *option, const char *argume
 	return NULL;
 }
 
-#define NO_AUX                                                                                                                                  \
-	"hardware traces (AUX areas) are only read here (perf script --itrace), not recorded: only the kernel's tool does that, on processors " \
-	"with intel_pt, arm_spe_0 or cs_etm in /sys/bus/event_source/devices; use -b for branches, or --overwrite to keep the newest records"
 #define NO_BPF_SOURCE "BPF programs in C as events are not supported; use tracepoints with --filter"
 static struct error *parse_setup_filter(const struct option *option, const char *argument, bool negated, void *field)
 {
@@ -391,6 +388,16 @@ const struct option record_option_table[] = {
 	OPTION_INT(0, "num-thread-synthesize", O, synth_jobs, "N", "number of threads that read /proc (default: one per CPU)"),
 	OPTION_FLAG(0, "tail-synthesize", O, recorder.tail_synthesize, "read /proc at the end instead of at the beginning"),
 
+	OPTION_HEADING("Hardware traces (-e intel_pt//, arm_spe_0//, cs_etm//)"),
+	OPTIONAL(
+		'S', "snapshot", traces, "[e][SIZE]",
+		"keep only the newest trace, and write it on SIGUSR2, on 'snapshot' from --control, or with e at the end; at most SIZE bytes "
+		"of each buffer",
+		record_option_snapshot),
+	OPTIONAL(0, "aux-sample", traces, "SIZE",
+		 "put the newest SIZE bytes of trace (default 4096) into each sample of the events in a group with it: {intel_pt//,cycles}",
+		 record_option_trace_sample),
+
 	OPTION_HEADING("Output"),
 	OPTION_STRING('o', "output", O, recorder.output, "FILE", "file to write (default perf.data; - for standard output)"),
 	OPTIONAL('z', "compression-level", recorder.compression_level, "LEVEL", "compress with zstd (1 to 22, default 1)",
@@ -408,8 +415,10 @@ const struct option record_option_table[] = {
 		      "read commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
 
 	OPTION_HEADING("Buffers and threads"),
-	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES",
-	       "size of each buffer in pages, or such as 64K, 1M (default 512K; 2M with -a and tracepoints)", option_ring_pages),
+	OPTION_WHOLE('m', "mmap-pages", "PAGES",
+		     "size of each buffer in pages, or such as 64K, 1M (default 512K; 2M with -a and tracepoints); behind a comma that of "
+		     "each buffer of a hardware trace (default 4M, or 128K without privileges)",
+		     record_option_buffers, OPTION_NO_NEGATION),
 	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds this much data", parse_size),
 	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample immediately"),
 	OPTIONAL(0, "threads", recorder, "UNIT",
@@ -423,8 +432,6 @@ const struct option record_option_table[] = {
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "run with this real-time priority (1 to 99)"),
 	OPTION_FLAG(0, "dry-run", O, dry_run, "check options and events without measuring"),
 	OPTION_GROUP(output_option_group, O, verbosity),
-	OPTION_REFUSED('S', "snapshot", "OPTIONS", NO_AUX),
-	OPTION_REFUSED(0, "aux-sample", "OPTIONS", NO_AUX),
 	OPTION_REFUSED(0, "clang-path", "PROGRAM", NO_BPF_SOURCE),
 	OPTION_REFUSED(0, "clang-opt", "OPTIONS", NO_BPF_SOURCE),
 	CUSTOM(0, "setup-filter", setup_filter, "ACTION",

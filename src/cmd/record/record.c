@@ -79,7 +79,7 @@ static struct error *refuse(const struct event *event)
 			ERROR_UNSUPPORTED,
 			"%s: nr= limits what 'perf trace' shows; a recording ends with its command, by Ctrl-C or at --max-size",
 			event->name);
-	return sampling_refuse(event);
+	return sampling_refuse(event, true);
 }
 
 /* Those of -e, else the default one, which this user may sample. */
@@ -132,10 +132,12 @@ static void note_machine(struct recording *recording)
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		features_set(&recording->features, always[i]);
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
-	if (recording->options.recorder.places.len || recording->options.recorder.directory) {
+	if (recording->options.recorder.places.len) {
 		recording->features.dir_version = 1;
 		features_set(&recording->features, FEATURE_DIR_FORMAT);
 	}
+	if (recording->options.recorder.traces)
+		features_set(&recording->features, FEATURE_AUXTRACE);
 	if (recording->options.sampling.clockid_given)
 		gather_clock(recording->options.sampling.clockid, &recording->features);
 	if (!recording->options.sampling.no_bpf_event)
@@ -275,7 +277,8 @@ static void tell_absence(const struct recording *recording)
 	if (dropped)
 		log_info("--filter dropped %llu sample%s", (unsigned long long)dropped, plural(dropped));
 
-	if (!recording->examined || recording->summary.samples || options->sampling.no_samples || options->verbosity.quiet)
+	bool is_trace = recorder_totals(recording->recorder)->trace_bytes > 0;
+	if (!recording->examined || recording->summary.samples || options->sampling.no_samples || options->verbosity.quiet || is_trace)
 		return;
 	if (dropped) {
 		log_warning("No samples were recorded: --filter dropped all %llu.", (unsigned long long)dropped);
@@ -359,6 +362,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 	struct record_options *options = &recording->options;
 	struct error *error = choose_events(recording);
 
+	if (!error)
+		error = record_plan_traces(options, &recording->events, recording->catalog);
 	if (!error && options->dry_run) {
 		*ret_status = 0;
 		return NULL;
@@ -412,6 +417,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_absence(recording);
 	tell_losses(recording);
+	record_tell_traces(options, recorder_totals(recording->recorder));
 	if (options->self_contained && !recording->examined)
 		log_warning("--self-contained: a stream has no place for it; when it is a file, 'perf inject --self-contained -i FILE -o "
 			    "OUTPUT' adds it");

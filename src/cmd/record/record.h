@@ -6,6 +6,7 @@
 #include "capture/off_cpu_samples.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
+#include "capture/traces/trace_plan.h"
 #include "cmd/event_words.h"
 #include "cmd/targets.h"
 
@@ -16,6 +17,7 @@ struct record_options {
 	struct event_words words;
 	struct sampling sampling;
 	struct recorder_options recorder;
+	struct trace_plan traces;
 
 	struct targets targets;
 	bool no_inherit_given;
@@ -70,6 +72,13 @@ struct error *record_off_cpu_open(struct record_options *options, const struct e
 				  struct off_cpu_samples **ret);
 /* Warns of waits that are missing. */
 void record_off_cpu_tell(const struct off_cpu_samples *samples);
+
+/* Hardware traces (traces.c). Option callbacks: -m's field is a struct record_options, that of the others a struct trace_plan. */
+option_parse_fn record_option_buffers, record_option_snapshot, record_option_trace_sample;
+/* What is traced, of the events; what excludes it. Before sampling_configure(). */
+struct error *record_plan_traces(struct record_options *options, struct event_list *events, struct event_catalog *catalog);
+/* Says what is missing in the trace. */
+void record_tell_traces(const struct record_options *options, const struct recorder_totals *totals);
 
 /* Frames of Python (python.c): for chains that can have them, else NULL; and what stays of their names, when all data of a file are
  * written. */

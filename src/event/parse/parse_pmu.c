@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "event/trace_pmus.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -171,6 +172,8 @@ static uint32_t group_pmu(struct parser *parser, const struct event *event)
 	for (size_t i = 0; event->pmu_name && i < sizeof(joiners) / sizeof(joiners[0]); i++)
 		if (!strcmp(event->pmu_name, joiners[i]))
 			return ANY_PMU;
+	if (trace_pmu_kind(event->pmu_name) != TRACE_NONE)
+		return ANY_PMU;
 	if (type == PERF_TYPE_SOFTWARE || type == PERF_TYPE_TRACEPOINT || type == PERF_TYPE_BREAKPOINT)
 		return ANY_PMU;
 	if ((type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE) && event->attr.config >> PMU_TYPE_SHIFT)

@@ -149,7 +149,7 @@ struct error *parse_unknown_pmu(struct parser *parser, const char *at, const cha
 	if (near)
 		strbuf_printf(&hint, "did you mean '%s'?", near);
 	else if (needs)
-		strbuf_printf(&hint, "%s. perf reads its traces (perf script --itrace); only the kernel's tool records them", needs);
+		strbuf_add_str(&hint, needs);
 	struct error *error = parse_fail(parser, at, hint.len ? strbuf_str(&hint) : NULL, "no PMU '%s' on this machine", name);
 	vec_deinit(&candidates.names);
 	strbuf_deinit(&hint);

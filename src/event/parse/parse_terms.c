@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "event/builtin.h"
+#include "event/trace_pmus.h"
 
 #include <linux/perf_event.h>
 #include <stddef.h>
@@ -408,8 +409,21 @@ static int term_turn(const struct pmu *pmu, const struct term *term)
 	return is_raw(term, &config) ? 0 : 2;
 }
 
+/* What the PMU's events have before any term. */
+static struct error *apply_defaults(struct parser *parser, struct event *event, const struct pmu *pmu)
+{
+	const struct term whole = {.at = parser->at, .value_at = parser->at, .name = pmu->name};
+	const struct pmu_alias defaults = {.terms = trace_pmu_defaults(pmu, &parser->list->arena), .scale = 1};
+
+	return defaults.terms ? apply_alias(parser, event, pmu, &defaults, &whole, NULL) : NULL;
+}
+
 struct error *parse_apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term_list *terms)
 {
+	struct error *failure = pmu ? apply_defaults(parser, event, pmu) : NULL;
+
+	if (failure)
+		return failure;
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < terms->terms.len; i++) {
 			const struct term *term = &terms->terms.data[i];

@@ -117,7 +117,7 @@ struct features {
 	uint32_t compress_type, compress_level, compress_ratio, compress_mmap_len;
 	VEC(struct feature_pmu_caps) pmu_caps; /* CPU_PMU_CAPS and PMU_CAPS */
 	VEC(struct feature_hybrid) hybrids;
-	VEC(struct feature_trace) traces;	    /* FEATURE_AUXTRACE: writing only */
+	VEC(struct feature_trace) traces;	    /* FEATURE_AUXTRACE: writing only, by the writer */
 	VEC(struct feature_event_desc) event_descs; /* reading only: the writer makes them from its events */
 	/* FEATURE_TRACING_DATA: formats of tracepoints as trace-cmd's files hold them. Writing: owned by the arena. Reading: lives as long
 	 * as the reader; the parsed form is reader.formats. */

@@ -47,6 +47,18 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t place)
 	return syscall(SYS_pwrite64, fd, data, size, place);
 }
 
+int fsync(int fd)
+{
+	count_call();
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+	count_call();
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
 int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
 	count_call();

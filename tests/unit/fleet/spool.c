@@ -1,5 +1,5 @@
-/* The spool: batches in order, whole or not there. A child is killed right before each of its calls that change the folder, one after the other,
- * and what the next process finds is what had been done by then. */
+/* The spool: batches in order, whole or not there. A child is killed right before each of its calls that change the folder, one after
+ * the other, and what the next process finds is what had been done by then. */
 #include "fleet/spool.h"
 
 #include "base/files/replacement.h"

@@ -1,6 +1,7 @@
 /* The spool: batches in order, whole or not there. A child is killed right before each of its calls that change the folder, one after
  * the other, and what the next process finds is what had been done by then. */
 #include "fleet/spool.h"
+#include "dying.h"
 
 #include "base/files/replacement.h"
 #include "base/mem.h"
@@ -26,11 +27,11 @@
 
 /* ---- the moment of death ---- */
 
-static int calls_to_live = -1; /* negative = forever */
+atomic_int calls_to_live = -1;
 
 static void count_call(void)
 {
-	if (calls_to_live >= 0 && calls_to_live-- == 0)
+	if (atomic_load(&calls_to_live) >= 0 && atomic_fetch_sub(&calls_to_live, 1) == 0)
 		kill(getpid(), SIGKILL);
 }
 

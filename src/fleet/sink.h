@@ -41,6 +41,11 @@ struct sink_kind {
 	struct error *(*encode)(void *state, const struct window *window, struct strbuf *ret);
 	/* `id`: 16 bytes, the window's. Unless it was taken, *ret_why says why. */
 	enum sink_outcome (*send)(void *state, const uint8_t *id, const void *batch, size_t size, struct error **ret_why);
+	/* After SINK_LATER: for how many seconds the engine wants to be left alone; 0 = it doesn't say. May be NULL: it never does. */
+	unsigned int (*wait_s)(const void *state);
+	/* What is being sent ends soon, with SINK_LATER, and so does all that is sent from now on. From any thread. May be NULL: sending
+	 * takes no time. */
+	void (*stop)(void *state);
 	/* For `perf agent check`: whether the engine is there, has what is needed (tables, API), and lets us write. */
 	struct error *(*check)(void *state);
 };
@@ -54,4 +59,6 @@ void fleet_sink_close(struct fleet_sink *sink);
 const struct fleet_sink_options *fleet_sink_options(const struct fleet_sink *sink);
 struct error *fleet_sink_encode(struct fleet_sink *sink, const struct window *window, struct strbuf *ret);
 enum sink_outcome fleet_sink_send(struct fleet_sink *sink, const uint8_t *id, const void *batch, size_t size, struct error **ret_why);
+unsigned int fleet_sink_wait_s(const struct fleet_sink *sink);
+void fleet_sink_stop(struct fleet_sink *sink);
 struct error *fleet_sink_check(struct fleet_sink *sink);

@@ -30,7 +30,7 @@ void window_destroy(struct window *window)
 	free(window);
 }
 
-static const char *find(const struct window_labels *labels, const char *name)
+const char *window_labels_find(const struct window_labels *labels, const char *name)
 {
 	for (size_t i = 0; i < labels->list.len; i++)
 		if (!strcmp(labels->list.data[i].name, name))
@@ -40,6 +40,6 @@ static const char *find(const struct window_labels *labels, const char *name)
 
 const char *window_label(const struct window *window, uint32_t set, const char *name)
 {
-	const char *own = find(&window->sets.data[set], name);
-	return own ? own : find(&window->labels, name);
+	const char *own = window_labels_find(&window->sets.data[set], name);
+	return own ? own : window_labels_find(&window->labels, name);
 }

@@ -1,7 +1,7 @@
 /* Result: what a machine did during a window of time, added up: what `perf agent` sends, and what a database of a fleet holds.
  *
- * Samples that are alike (thread, labels, stack) are one row of `samples`; their times and CPUs aren't kept. Labels say whose they are: each
- * thread has a set of them (cgroup, unit, container, pod, service, …), and the window one for all.
+ * Samples that are alike (thread, labels, stack) are one row of `samples`; their times and CPUs aren't kept. Labels say whose they are:
+ * each thread has a set of them (cgroup, unit, container, pod, service, …), and the window one for all.
  */
 #pragma once
 
@@ -38,5 +38,7 @@ struct window {
 struct window *window_create(void);
 /* And its samples. NULL: nothing. */
 void window_destroy(struct window *window);
+/* The value of the label, or NULL. */
+const char *window_labels_find(const struct window_labels *labels, const char *name);
 /* The set's value of the label, or else that of the window; NULL = it has none. */
 const char *window_label(const struct window *window, uint32_t set, const char *name);

@@ -52,8 +52,8 @@ struct live_options {
 	uint64_t delay_ms;		     /* events begin so long after the first session_next() */
 	uint64_t map_timeout_ns;	     /* as of struct synth */
 	unsigned int synth_jobs;	     /* threads that read /proc; 0 = one for each CPU */
-	/* Time off the CPU as well (off_cpu_samples.h), with its event. The clock of `sampling` is CLOCK_MONOTONIC then, and the target whole
-	 * CPUs. */
+	/* Time off the CPU as well (off_cpu_samples.h), with its event. The clock of `sampling` is CLOCK_MONOTONIC then, and the target
+	 * whole CPUs. */
 	bool off_cpu;
 	uint64_t off_cpu_ns; /* waits that last so long have a sample each, others are added up */
 	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */

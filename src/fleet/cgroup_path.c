@@ -1,5 +1,5 @@
-/* Paths of control groups, component by component: each runtime has its own way to put an id into one (systemd's scopes
- * "RUNTIME-ID.scope", folders "/RUNTIME/ID", containerd's "SLICE:RUNTIME:ID"). What they have in common is the id, 64 hexadecimal digits. */
+/* Paths of control groups, component by component: each runtime has its own way to put an id into one (systemd's scopes "RUNTIME-ID.scope",
+ * folders "/RUNTIME/ID", containerd's "SLICE:RUNTIME:ID"). What they have in common is the id, 64 hexadecimal digits. */
 #include "fleet/cgroup_path.h"
 
 #include "base/text.h"

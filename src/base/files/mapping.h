@@ -29,8 +29,8 @@ bool mapping_lost_pages(const struct mapping *mapping);
  * from the file. For readers that go through large files once. */
 void mapping_forget(const uint8_t *data, size_t size);
 
-/* The same of all that is mapped by these functions: for who runs for days, and looks into large files now and then. Other threads may open and
- * close mappings, and read them, meanwhile. */
+/* The same of all that is mapped by these functions: for who runs for days, and looks into large files now and then. Other threads may
+ * open and close mappings, and read them, meanwhile. */
 void mapping_forget_all(void);
 
 /* Maps the pages around `size` bytes at `data`, which lie in a mapping, so that touching them costs no fault. It asks for one page of each

@@ -1,5 +1,5 @@
 /* Against the examples of FIPS 180-2 (appendix B) and RFC 4231. */
-#include "base/sha256.h"
+#include "base/formats/sha256.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

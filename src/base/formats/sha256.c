@@ -3,7 +3,7 @@
  *	message, 1 bit, zeros, length ─► blocks of 64 bytes ─► 64 rounds each on eight words
  *
  * The round constants are the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2), worked out with integers. */
-#include "base/sha256.h"
+#include "base/formats/sha256.h"
 
 #include <stdbool.h>
 #include <string.h>

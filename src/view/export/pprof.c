@@ -3,8 +3,9 @@
  *
  *	sample ──► location (address) ──► line, one for each function that is inlined there and the one around them ──► function
  *	                          └─────► mapping */
-#include "base/formats/pprof.h"
+#include "view/export/pprof.h"
 #include "base/buildid.h"
+#include "base/formats/pprof.h"
 #include "base/formats/protobuf.h"
 #include "view/export/gzip.h"
 #include "view/export/locations.h"
@@ -16,12 +17,14 @@
 #include <string.h>
 
 struct writing {
+	const struct pprof_choice *choice;
 	const struct samples *samples;
 	struct string_table strings;
 	struct locations locations;
 	samples_path path;
-	uint32_t *columns;     /* by event: which value of a sample is its period */
-	uint32_t column_count; /* of events with samples */
+	uint32_t *columns;	    /* by event: which value of a sample is its period */
+	uint32_t column_count;	    /* of events with samples */
+	bool *functions, *mappings; /* by number: some location needs it */
 	struct strbuf out, message, part, list;
 	const struct sink *sink;
 };
@@ -35,27 +38,51 @@ static void end_message(struct writing *writing, enum pprof_profile_field field)
 
 /* ---- samples ---- */
 
-static void add_value_type(struct writing *writing, const char *type, const char *unit)
+static void add_value_type(struct writing *writing, enum pprof_profile_field field, const char *type, const char *unit)
 {
 	protobuf_add_u64(&writing->message, PPROF_VALUE_TYPE, string_table_number(&writing->strings, type));
 	protobuf_add_u64(&writing->message, PPROF_VALUE_UNIT, string_table_number(&writing->strings, unit));
-	end_message(writing, PPROF_SAMPLE_TYPE);
+	end_message(writing, field);
+}
+
+static bool is_chosen(const struct pprof_choice *choice, const struct samples_row *row)
+{
+	if (choice->type && row->event != choice->event)
+		return false;
+	return !choice->window || choice->set == PPROF_ALL_SETS ||
+	       choice->window->thread_sets.data[choice->samples->actors.data[row->actor].thread] == choice->set;
+}
+
+static const char *unit_of(const struct samples_event *event)
+{
+	return event->nanoseconds ? "nanoseconds" : "count";
+}
+
+/* What one sample stands for, on average; engines call a profile by its type. */
+static void add_period(struct writing *writing, const struct samples_event *event, const char *type)
+{
+	add_value_type(writing, PPROF_PERIOD_TYPE, type, unit_of(event));
+	protobuf_add_u64(&writing->out, PPROF_PERIOD, event->samples ? event->period / event->samples : 0);
 }
 
 /* The number of samples, then the period of each event; viewers show the first event, unless they are told otherwise. */
 static void add_value_types(struct writing *writing)
 {
 	const struct samples *samples = writing->samples;
-	add_value_type(writing, "samples", "count");
+	const char *type = writing->choice->type;
+	add_value_type(writing, PPROF_SAMPLE_TYPE, "samples", "count");
 	for (size_t i = 0; i < samples->events.len; i++) {
 		const struct samples_event *event = &samples->events.data[i];
-		if (!event->samples)
+		const char *name = type ? type : event->name;
+		if (!event->samples || (type && i != writing->choice->event))
 			continue;
 		if (!writing->column_count)
-			protobuf_add_u64(&writing->out, PPROF_DEFAULT_SAMPLE_TYPE, string_table_number(&writing->strings, event->name));
+			protobuf_add_u64(&writing->out, PPROF_DEFAULT_SAMPLE_TYPE, string_table_number(&writing->strings, name));
 		writing->columns[i] = writing->column_count++;
-		add_value_type(writing, event->name, event->nanoseconds ? "nanoseconds" : "count");
+		add_value_type(writing, PPROF_SAMPLE_TYPE, name, unit_of(event));
 	}
+	if (type)
+		add_period(writing, &samples->events.data[writing->choice->event], type);
 }
 
 static void add_locations(struct writing *writing, uint32_t stack)
@@ -76,18 +103,43 @@ static void add_label(struct writing *writing, const char *key, const char *text
 	protobuf_add_message(&writing->message, PPROF_SAMPLE_LABEL, &writing->part);
 }
 
+/* Of a window, where rows of several sets are in one profile. */
+static void add_window_labels(struct writing *writing, const struct window_labels *labels, const struct window_labels *over)
+{
+	for (size_t i = 0; i < labels->list.len; i++) {
+		const struct window_label *label = &labels->list.data[i];
+		if (!over || !window_labels_find(over, label->name))
+			add_label(writing, label->name, label->value, 0);
+	}
+}
+
+/* Threads aren't told apart where engines would make a series of each. */
+static void add_labels(struct writing *writing, const struct samples_row *row)
+{
+	const struct pprof_choice *choice = writing->choice;
+	const struct samples_actor *actor = &choice->samples->actors.data[row->actor];
+	const struct samples_thread *thread = samples_row_thread(choice->samples, row);
+	bool apart = !choice->window || choice->set == PPROF_ALL_SETS;
+	if (apart) {
+		add_label(writing, "pid", NULL, thread->pid);
+		add_label(writing, "tid", NULL, thread->tid);
+	}
+	add_label(writing, "comm", actor->comm, 0);
+	if (!choice->window || !apart)
+		return;
+	const struct window_labels *set = &choice->window->sets.data[choice->window->thread_sets.data[actor->thread]];
+	add_window_labels(writing, set, NULL);
+	add_window_labels(writing, &choice->window->labels, set);
+}
+
 static void add_sample(struct writing *writing, const struct samples_row *row)
 {
-	const struct samples *samples = writing->samples;
-	const struct samples_thread *thread = samples_row_thread(samples, row);
 	add_locations(writing, row->stack);
 	protobuf_varint(&writing->list, row->count);
 	for (uint32_t column = 0; column < writing->column_count; column++)
 		protobuf_varint(&writing->list, column == writing->columns[row->event] ? row->period : 0);
 	protobuf_add_message(&writing->message, PPROF_SAMPLE_VALUE, &writing->list);
-	add_label(writing, "pid", NULL, thread->pid);
-	add_label(writing, "tid", NULL, thread->tid);
-	add_label(writing, "comm", samples->actors.data[row->actor].comm, 0);
+	add_labels(writing, row);
 	end_message(writing, PPROF_SAMPLE);
 }
 
@@ -99,11 +151,14 @@ static void add_location(struct writing *writing, size_t number)
 	const struct location *location = &writing->locations.list.data[number];
 	const struct samples_frame *outer = &samples->frames.data[samples->stacks.data[location->outer].frame];
 	protobuf_add_u64(&writing->message, PPROF_LOCATION_ID, number + 1);
-	if (outer->mapping != SAMPLES_NONE)
+	if (outer->mapping != SAMPLES_NONE) {
 		protobuf_add_u64(&writing->message, PPROF_LOCATION_MAPPING, outer->mapping + (uint64_t)1);
+		writing->mappings[outer->mapping] = true;
+	}
 	protobuf_add_u64(&writing->message, PPROF_LOCATION_ADDRESS, outer->address);
 	for (uint32_t stack = location->inner;; stack = samples->stacks.data[stack].parent) {
 		const struct samples_frame *frame = &samples->frames.data[samples->stacks.data[stack].frame];
+		writing->functions[frame->function] = true;
 		protobuf_add_u64(&writing->part, PPROF_LINE_FUNCTION, frame->function + (uint64_t)1);
 		protobuf_add_u64(&writing->part, PPROF_LINE_NUMBER, frame->line);
 		protobuf_add_message(&writing->message, PPROF_LOCATION_LINE, &writing->part);
@@ -136,6 +191,8 @@ static void add_functions(struct writing *writing)
 	const struct samples *samples = writing->samples;
 	const char **sources = samples_function_sources(samples);
 	for (size_t i = 0; i < samples->functions.len; i++) {
+		if (!writing->functions[i])
+			continue;
 		uint64_t name = string_table_number(&writing->strings, samples->functions.data[i].name);
 		protobuf_add_u64(&writing->message, PPROF_FUNCTION_ID, i + 1);
 		protobuf_add_u64(&writing->message, PPROF_FUNCTION_NAME, name);
@@ -150,10 +207,15 @@ static void add_functions(struct writing *writing)
 static void add_times(struct writing *writing)
 {
 	const struct samples *samples = writing->samples;
-	if (samples->wall_offset_ns)
+	const struct window *window = writing->choice->window;
+	if (window)
+		protobuf_add_u64(&writing->out, PPROF_TIME_NANOS, window->begin_ns);
+	else if (samples->wall_offset_ns)
 		protobuf_add_u64(&writing->out, PPROF_TIME_NANOS, samples->first_time + samples->wall_offset_ns);
-	protobuf_add_u64(&writing->out, PPROF_DURATION_NANOS, samples->last_time - samples->first_time);
-	protobuf_add_present(&writing->out, PPROF_COMMENT, string_table_number(&writing->strings, samples->title));
+	protobuf_add_u64(&writing->out, PPROF_DURATION_NANOS,
+			 window ? window->end_ns - window->begin_ns : samples->last_time - samples->first_time);
+	if (samples->title)
+		protobuf_add_present(&writing->out, PPROF_COMMENT, string_table_number(&writing->strings, samples->title));
 }
 
 static void add_profile(struct writing *writing)
@@ -162,11 +224,13 @@ static void add_profile(struct writing *writing)
 	string_table_number(&writing->strings, ""); /* number 0 */
 	add_value_types(writing);
 	for (size_t i = 0; i < samples->rows.len; i++)
-		add_sample(writing, &samples->rows.data[i]);
-	for (size_t i = 0; i < samples->mappings.len; i++)
-		add_mapping(writing, i);
+		if (is_chosen(writing->choice, &samples->rows.data[i]))
+			add_sample(writing, &samples->rows.data[i]);
 	for (size_t i = 0; i < writing->locations.list.len; i++)
 		add_location(writing, i);
+	for (size_t i = 0; i < samples->mappings.len; i++)
+		if (writing->mappings[i])
+			add_mapping(writing, i);
 	add_functions(writing);
 	add_times(writing);
 	for (size_t i = 0; i < writing->strings.list.len; i++) {
@@ -176,23 +240,40 @@ static void add_profile(struct writing *writing)
 	}
 }
 
-static struct error *show_samples(const struct samples *samples, const struct view_options *options, const struct sink *out)
+void pprof_write(const struct pprof_choice *choice, const struct sink *out)
 {
-	struct sink compressed;
-	struct gzip *gzip = gzip_begin(out, &compressed);
-	struct writing writing = {.samples = samples, .sink = &compressed};
+	const struct samples *samples = choice->samples;
+	struct writing writing = {.choice = choice, .samples = samples, .sink = out};
 	writing.columns = mem_zalloc_array(samples->events.len + 1, sizeof(*writing.columns));
+	writing.functions = mem_zalloc_array(samples->functions.len + 1, sizeof(*writing.functions));
+	writing.mappings = mem_zalloc_array(samples->mappings.len + 1, sizeof(*writing.mappings));
 	add_profile(&writing);
-	sink_move(&compressed, &writing.out);
-	gzip_end(gzip);
+	sink_move(out, &writing.out);
 	free(writing.columns);
+	free(writing.functions);
+	free(writing.mappings);
 	string_table_deinit(&writing.strings);
 	locations_deinit(&writing.locations);
 	vec_deinit(&writing.path);
+	strbuf_deinit(&writing.out);
 	strbuf_deinit(&writing.message);
 	strbuf_deinit(&writing.part);
 	strbuf_deinit(&writing.list);
-	return stream_end(&writing.out, out, "pprof profile");
+}
+
+void pprof_write_compressed(const struct pprof_choice *choice, const struct sink *out)
+{
+	struct sink compressed;
+	struct gzip *gzip = gzip_begin(out, &compressed);
+	pprof_write(choice, &compressed);
+	gzip_end(gzip);
+}
+
+static struct error *show_samples(const struct samples *samples, const struct view_options *options, const struct sink *out)
+{
+	pprof_write_compressed(&(struct pprof_choice){.samples = samples}, out);
+	int failed = sink_flush(out);
+	return failed ? error_system(failed, "pprof profile") : NULL;
 }
 
 const struct view_ops view_pprof = {

@@ -1,0 +1,24 @@
+/* The URL of a sink: SCHEME://[USER@][HOST[:PORT]][/PATH][?NAME=VALUE&…]. It says where, never a secret. */
+#pragma once
+
+#include "base/error.h"
+#include "base/vec.h"
+
+struct sink_url_parameter {
+	char *name, *value; /* %XX decoded */
+};
+
+struct sink_url {
+	char *scheme;
+	char *user; /* or NULL */
+	char *host; /* as it was given: an address of IPv6 in its brackets; "" = none */
+	char *port; /* or NULL */
+	char *path; /* "" or with its slash in front; %XX decoded */
+	VEC(struct sink_url_parameter) parameters;
+};
+
+/* All that is known to the kind are parameters with these names, ended by NULL: another one is an error, as is a password. */
+struct error *sink_url_parse(const char *url, const char *const *names, struct sink_url *ret);
+void sink_url_deinit(struct sink_url *url);
+/* NULL = it isn't there. */
+const char *sink_url_parameter(const struct sink_url *url, const char *name);

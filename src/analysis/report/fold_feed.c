@@ -34,7 +34,7 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
 	if (context->options->loose) {
-		feed->loose = fold_loose_create(feed->fold->session->reader->has_times);
+		feed->loose = fold_loose_create(feed->fold->session->reader->has_times, samples);
 		vec_push(&tables->loose, feed->loose);
 	}
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));

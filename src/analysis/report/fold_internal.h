@@ -406,6 +406,7 @@ struct fold_loose {
 	uint32_t *room;	       /* of the last one, what is left */
 	uint32_t room_left;
 	struct loose_recent *recent; /* by hash */
+	uint32_t recent_mask;
 	struct loose_last lasts[LOOSE_LASTS];
 	VEC(uint32_t) counts; /* of a part on its way there */
 	VEC(uint64_t) words;
@@ -416,7 +417,8 @@ struct fold_loose {
 	bool has_times; /* else records are in the order of their places */
 };
 
-struct fold_loose *fold_loose_create(bool has_times);
+/* `samples`: how many there are in all. */
+struct fold_loose *fold_loose_create(bool has_times, uint64_t samples);
 void fold_loose_destroy(struct fold_loose *loose);
 /* Finds the callers in a part that isn't among those that came before: as what it has in common with the last one of its address space and
  * others. False when it has too little. */

@@ -13,13 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT_SLOTS = 1 << 16, ROOM = 1 << 19 };
+enum { RECENT_LEAST = 1 << 14, RECENT_MOST = 1 << 18, ROOM = 1 << 19 };
 
-struct fold_loose *fold_loose_create(bool has_times)
+struct fold_loose *fold_loose_create(bool has_times, uint64_t samples)
 {
 	struct fold_loose *loose = mem_zalloc(sizeof(*loose));
+	uint32_t slots = RECENT_LEAST;
+	while (slots < RECENT_MOST && slots * (uint64_t)4 < samples)
+		slots *= 2;
 	loose->has_times = has_times;
-	loose->recent = mem_zalloc_table(RECENT_SLOTS, sizeof(*loose->recent));
+	loose->recent_mask = slots - 1;
+	loose->recent = mem_zalloc_table(slots, sizeof(*loose->recent));
 	return loose;
 }
 
@@ -281,7 +285,7 @@ void fold_loose_add(struct fold_feed *feed, struct fold_item *items, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		count_sample(loose, &items[i].entry);
 		stacks[i] = make_stack(feed, &items[i]);
-		recent[i] = &loose->recent[hash_stack(&stacks[i]) % RECENT_SLOTS];
+		recent[i] = &loose->recent[hash_stack(&stacks[i]) & loose->recent_mask];
 		__builtin_prefetch(recent[i]);
 	}
 	for (size_t i = 0; i < count; i++)

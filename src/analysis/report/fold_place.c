@@ -6,7 +6,7 @@
  *
  * The second one has FRAME_WAYS places for each hash, which share a cache line: where one address pushed out the other, two that come in
  * turn would be resolved again and again. What isn't in it goes to the resolver, and from its symbol to the frame. Only new symbols go to
- * the table that all workers share.
+ * the table that all workers share. In pictures its places are ranges of addresses, and what isn't mapped is one frame without a place.
  */
 #include "analysis/report/fold_internal.h"
 

@@ -33,7 +33,9 @@ def packages(tmp_path_factory):
     if not (PERF.parent / "build.ninja").exists():
         pytest.skip(f"{PERF} is in no folder of a build")
     folder = tmp_path_factory.mktemp("deb")
-    run(ROOT / "tools/build-deb", folder, env={**os.environ, **reused.compiler(folder, PERF.parent), "DEB_BUILD_OPTIONS": "nolto noautodbgsym"})
+    # Not compressed: they are unpacked at once.
+    run(ROOT / "tools/build-deb", folder, env={**os.environ, **reused.compiler(folder, PERF.parent), "DEB_BUILD_OPTIONS": "nolto noautodbgsym",
+                                               "DPKG_DEB_COMPRESSOR_TYPE": "none"})
     found = {}
     for file in folder.glob("*.deb"):
         name = file.name.split("_")[0]

@@ -23,8 +23,9 @@ exec cc "$@"
 
 
 def compiler(folder, build, compiled_anew=()):
-    """Environment for a compiler, made in the folder, that compiles what the other build has not got, and those objects."""
+    """Environment for a compiler, made in the folder, that compiles what the other build has not got, and those objects; tables of constants are copied, too."""
     path = folder / "compiler"
     path.write_text(COMPILER)
     path.chmod(0o755)
-    return {"CC": str(path), "OTHER_BUILD": str(build), "COMPILED_ANEW": " ".join(compiled_anew)}
+    constants = build / "src/analysis/constant_sets.c"
+    return {"CC": str(path), "OTHER_BUILD": str(build), "COMPILED_ANEW": " ".join(compiled_anew), **({"MADE_CONSTANTS": str(constants)} if constants.exists() else {})}

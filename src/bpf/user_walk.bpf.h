@@ -318,7 +318,7 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 	} else if (!read_user(walk, place(base == USER_STACKS_SIGNAL ? from : cfa, row->ip), &ip)) {
 		return false;
 	}
-	if (!HAS_THIRD && row->more)
+	if (!HAS_THIRD && row->more && base != USER_STACKS_SWITCH)
 		ip &= LINK_BITS;
 	if (ip == walk->ip && cfa == walk->sp)
 		return false;
@@ -493,7 +493,6 @@ static long take_step(uint32_t index, struct step *step)
 		walk->bare = 1;
 		return STOPS;
 	}
-#if HAS_THIRD
 	if (row->base == USER_STACKS_SWITCH) {
 		enum crossing crossing = cross_to_goroutine(walk, row->more);
 		if (crossing == CROSSES)
@@ -502,7 +501,6 @@ static long take_step(uint32_t index, struct step *step)
 		if (walk->done)
 			return STOPS;
 	}
-#endif
 	walk->done = row->base == USER_STACKS_END;
 	if (walk->done || row->base == USER_STACKS_OTHER || !step_by(walk, row))
 		return STOPS;

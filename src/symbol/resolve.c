@@ -102,6 +102,8 @@ static struct symtab *load_file(const struct symbol_options *options, const stru
 		source = SYMBOLS_FULL;
 	}
 	elf_symbols_add(files.symbols, files.runtime, &how, &builder);
+	if (source == SYMBOLS_DYNAMIC_ONLY && elf_has_go_functions(files.runtime))
+		source = SYMBOLS_FULL;
 	if (!builder.symbols.len)
 		source = SYMBOLS_NONE;
 	struct symtab *symtab = symtab_build(&builder, source, files.path);

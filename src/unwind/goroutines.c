@@ -1,10 +1,11 @@
-/* By their symbols. Facts: Go's runtime/asm_amd64.s, from 1.17 on: where systemstack() and asmcgocall() leave, the goroutine is noted to be
+/* By their names. Facts: Go's runtime/asm_amd64.s, from 1.17 on: where systemstack() and asmcgocall() leave, the goroutine is noted to be
  * in systemstack_switch(), a function that only stands for that; mcall() and morestack() note where they were called from. On a new
  * thread's stack clone() calls the first function, and what lies above is no stack. rt0_go() is jumped to, and aligns its stack without a
  * rule that says so. */
 #include "unwind/goroutines.h"
 
-#include <elf.h>
+#include "symbol/elf/go_table.h"
+
 #include <string.h>
 
 static bool is_switch(const char *name, uint8_t *ret_kind)
@@ -30,14 +31,15 @@ static bool is_switch(const char *name, uint8_t *ret_kind)
 
 size_t goroutine_switches(const struct elf_file *elf, struct goroutine_switch ret[GOROUTINE_SWITCHES])
 {
-	const struct elf_section *table = elf_section(elf, ".note.go.buildid") ? elf_section(elf, ".symtab") : NULL;
-	uint64_t symbols = table ? elf_symbol_count(elf, table) : 0;
-	struct elf_symbol symbol;
+	struct go_function function;
+	struct go_table table;
 	size_t count = 0;
 	uint8_t kind;
 
-	for (uint64_t i = 0; i < symbols && count < GOROUTINE_SWITCHES; i++)
-		if (elf_symbol_at(elf, table, i, &symbol) && symbol.section != SHN_UNDEF && is_switch(symbol.name, &kind))
-			ret[count++] = (struct goroutine_switch){.start = symbol.value, .kind = kind};
+	if (!go_table_open(elf, &table))
+		return 0;
+	for (uint64_t i = 0; i < table.count && count < GOROUTINE_SWITCHES; i++)
+		if (go_table_function(&table, i, &function) && is_switch(function.name, &kind))
+			ret[count++] = (struct goroutine_switch){.start = function.start, .kind = kind};
 	return count;
 }

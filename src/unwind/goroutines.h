@@ -11,5 +11,5 @@ struct goroutine_switch {
 };
 enum { GOROUTINE_SWITCHES = 8 };
 
-/* Returns how many there are in the program: 0 if it isn't Go's, or has no symbols. */
+/* Returns how many there are in the program: 0 if it isn't Go's. */
 size_t goroutine_switches(const struct elf_file *elf, struct goroutine_switch ret[GOROUTINE_SWITCHES]);

@@ -1,9 +1,11 @@
-/* Finding a file's call frame information: .eh_frame of the mapped file, .debug_frame of it or of its debug file. */
+/* Finding a file's call frame information: .eh_frame of the mapped file, .debug_frame of it or of its debug file, or what a program of Go
+ * says instead. */
 #include "unwind/tables.h"
 
 #include "base/mem.h"
 #include "symbol/carried/carried.h"
 #include "symbol/elf/vdso.h"
+#include "unwind/go_frames.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -47,6 +49,17 @@ static void open_debug_frame(struct unwind_tables *tables, const struct elf_file
 	const uint8_t *data = section ? elf_section_inflate(elf, section, &size, &tables->inflated) : NULL;
 	if (data)
 		cfi_section_init(&tables->sections[UNWIND_DEBUG_FRAME], elf, data, size, 0, false);
+}
+
+static void open_go_frames(struct unwind_tables *tables)
+{
+	const struct elf_file *elf = &tables->runtime;
+	size_t size;
+	uint8_t *data = elf->data && !tables->inflated ? go_frames_make(elf, &size) : NULL;
+	if (!data)
+		return;
+	tables->inflated = data;
+	cfi_section_init(&tables->sections[UNWIND_DEBUG_FRAME], elf, data, size, 0, false);
 }
 
 /* The sections behind each other, as if they were the file. */
@@ -131,8 +144,10 @@ void *unwind_tables_make(const struct symbol_options *options, const struct dso 
 		open_debug_frame(tables, &tables->runtime);
 	else
 		open_debug_frame(tables, tables->files.symbols);
-	if (!tables->sections[UNWIND_DEBUG_FRAME].count)
+	if (!tables->sections[UNWIND_DEBUG_FRAME].count) {
 		symbol_files_close(&tables->files);
+		open_go_frames(tables);
+	}
 	return tables;
 }
 

@@ -19,7 +19,7 @@ struct unwind_tables {
 	struct elf_file runtime;   /* the mapped file; of one that the recording carries, its sections alone */
 	bool is_carried;	   /* … and its offsets lead nowhere */
 	struct symbol_files files; /* its debug file, for .debug_frame */
-	void *inflated;
+	void *inflated;		   /* .debug_frame that isn't in a file as it is */
 	struct goroutine_switch switches[GOROUTINE_SWITCHES];
 	size_t switch_count;
 	struct cfi_section sections[UNWIND_SECTIONS]; /* count 0 = none */

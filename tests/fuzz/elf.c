@@ -1,8 +1,9 @@
 /* ELF files: sections, notes, symbols with their linkage stubs and mini debug information, and the call frame information of every
- * function. */
+ * function, as it is or made from what a program of Go says. */
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/minidebug.h"
 #include "unwind/cfi.h"
+#include "unwind/go_frames.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,18 @@ static void read_frames(const struct elf_file *elf, const char *name, bool eh_fr
 	free(owned);
 }
 
+static void read_go_frames(const struct elf_file *elf)
+{
+	struct cfi_section frames;
+	size_t size;
+	uint8_t *data = go_frames_make(elf, &size);
+	if (data) {
+		cfi_section_init(&frames, elf, data, size, 0, false);
+		read_rows(&frames);
+	}
+	free(data);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -73,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	read_frames(&elf, ".eh_frame", true);
 	read_frames(&elf, ".debug_frame", false);
+	read_go_frames(&elf);
 	elf_close(&elf);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "symbol/elf/go_table.h"
 #include "symbol/elf/plt.h"
 
 #include <elf.h>
@@ -144,6 +145,31 @@ void elf_symbols_add_table(const struct elf_file *symbols, const struct elf_file
 	free(reading.places);
 }
 
+bool elf_has_go_functions(const struct elf_file *elf)
+{
+	struct go_table table;
+
+	return go_table_open(elf, &table);
+}
+
+/* What a program of Go knows of itself, where its symbols were stripped. */
+static void add_go_functions(const struct reading *reading, struct symbol_builder *builder)
+{
+	struct go_function function;
+	struct go_table table;
+
+	if (!go_table_open(reading->runtime, &table))
+		return;
+	for (uint64_t i = 0; i < table.count; i++) {
+		const struct elf_segment *segment =
+			go_table_function(&table, i, &function) ? elf_segment_of(reading->runtime, function.start) : NULL;
+		if (segment)
+			symbol_builder_add(builder, function.start - segment->vaddr + segment->offset, function.end - function.start,
+					   STB_LOCAL, STT_FUNC, function.name);
+	}
+	symbol_builder_settle(builder, false);
+}
+
 void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options,
 		     struct symbol_builder *builder)
 {
@@ -151,6 +177,8 @@ void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runt
 	elf_symbols_add_table(symbols, runtime, options, builder);
 	add_table(&reading, ".dynsym", SHT_DYNSYM, builder);
 	free(reading.places);
+	if (options->addressing == ELF_FILE_OFFSET && !elf_has_symtab(symbols))
+		add_go_functions(&reading, builder);
 	if (options->addressing == ELF_FILE_OFFSET)
 		plt_symbols_add(runtime, builder);
 }

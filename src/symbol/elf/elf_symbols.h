@@ -27,8 +27,11 @@ uint64_t *elf_module_layout(const struct elf_file *elf);
 
 bool elf_has_symtab(const struct elf_file *elf);
 bool elf_has_dynsym(const struct elf_file *elf);
-/* Adds the symbols of `symbols` (.symtab, then .dynsym), then the names of procedure linkage table entries of `runtime`, the file that was
- * mapped; both may be the same. A debug file keeps no contents, so offsets come from `runtime`. Names point into the files' bytes. */
+/* Whether it tells its functions as programs of Go do (go_table.h). */
+bool elf_has_go_functions(const struct elf_file *elf);
+/* Adds the symbols of `symbols` (.symtab, then .dynsym; of a program of Go without the former its own table), then the names of procedure
+ * linkage table entries of `runtime`, the file that was mapped; both may be the same. A debug file keeps no contents, so offsets come from
+ * `runtime`. Names point into the files' bytes. */
 void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options,
 		     struct symbol_builder *builder);
 /* Only its .symtab: for mini debug information, which adds to the file's own tables. */

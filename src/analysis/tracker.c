@@ -208,8 +208,10 @@ static bool digest(void *context, const struct event *event, const struct record
 }
 
 /* Where the formats of all events are known. */
-static void digest_ahead(struct tracker *tracker)
+void tracker_digest_ahead(struct tracker *tracker)
 {
+	if (!tracker->session->reader->stable)
+		return;
 	const struct event_list *events = &tracker->session->reader->events;
 	size_t values = 0;
 	bool all_known = true;
@@ -237,7 +239,7 @@ void tracker_choose_events(struct tracker *tracker)
 	if (!tracker->session->reader->stable) /* events of a stream come with its records */
 		return;
 	session_choose_events(tracker->session, has_handler, tracker);
-	digest_ahead(tracker);
+	tracker_digest_ahead(tracker);
 }
 
 struct error *tracker_run(struct tracker *tracker)

@@ -138,8 +138,7 @@ static bool is_chosen_stack(const struct lock_contention *contention, const stru
 
 static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
 {
-	return lock_is_chosen_wait(&contention->options, contention->session->machine, tracker_sample(event), flags) &&
-	       is_chosen_lock(contention, address);
+	return lock_is_chosen_wait(&contention->options, contention->session->machine, event, flags) && is_chosen_lock(contention, address);
 }
 
 static struct known_stack look_at_stack(struct lock_contention *contention, const struct tracker_event *event)
@@ -223,8 +222,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 /* Each CPU's idle task has the id 0. */
 static uint64_t wait_key(const struct tracker_event *event, uint64_t address)
 {
-	const struct sample *sample = tracker_sample(event);
-	return hash_combine(sample->tid ? sample->tid : 1ull << 32 | sample->cpu, address);
+	return hash_combine(event->tid ? event->tid : 1ull << 32 | event->cpu, address);
 }
 
 enum { ADDRESS, FLAGS };
@@ -282,6 +280,7 @@ struct lock_contention *lock_contention_create(struct session *session, struct r
 	contention->resolver = resolver;
 	contention->options = *options;
 	contention->tracker = tracker_create(session, handlers, contention);
+	tracker_digest_ahead(contention->tracker);
 	return contention;
 }
 

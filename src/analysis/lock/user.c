@@ -203,7 +203,7 @@ static void on_enter(void *context, const struct tracker_event *event)
 	if ((options->by == LOCK_BY_CGROUP || options->cgroup_count) && !(event->record->event->attr.sample_type & PERF_SAMPLE_CGROUP))
 		user->lacks_cgroups = true;
 	uint64_t address = event->values[ADDRESS], flags = thread->stack->flags;
-	if (!thread->stack->is_chosen || !lock_is_chosen_wait(options, user->session->machine, tracker_sample(event), flags))
+	if (!thread->stack->is_chosen || !lock_is_chosen_wait(options, user->session->machine, event, flags))
 		return;
 	const char *name = name_lock(user, event, thread->thread, address, &symbol);
 	if (!lock_is_chosen_lock(options, address, symbol))

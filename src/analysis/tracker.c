@@ -5,6 +5,8 @@
 #include "base/vec.h"
 #include "event/tracepoint/tracepoint.h"
 
+#include <linux/perf_event.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +30,12 @@ struct tracker {
 	const struct tracker_handler *handlers;
 	void *context;
 	VEC(struct binding) bindings; /* by event index */
+	VEC(struct binding) digested; /* the same for who digests samples, of events that were known at the beginning; they don't change */
+	bool digests;		      /* records of the session have digests of ours */
 	struct sample sample;	      /* decoded last */
 	uint64_t sample_type;	      /* of its event */
+	bool decoded;		      /* the record being given is */
+	uint64_t values[TRACKER_FIELDS];
 };
 
 static bool is_named(const struct event *event, const char *name)
@@ -73,13 +79,13 @@ static void bind(const struct tracker *tracker, const struct event *event, struc
 	}
 }
 
-static inline uint64_t read_value(const struct binding *binding, size_t i, const struct sample *sample)
+static inline uint64_t read_value(const struct binding *binding, size_t i, const void *raw, uint32_t raw_size)
 {
 	const struct place *place = &binding->places[i];
 	uint64_t word;
-	if (place->offset + (uint64_t)sizeof(word) > sample->raw_size)
-		return binding->fields[i] ? tracepoint_read(binding->fields[i], sample->raw, sample->raw_size) : 0;
-	memcpy(&word, (const uint8_t *)sample->raw + place->offset, sizeof(word));
+	if (place->offset + (uint64_t)sizeof(word) > raw_size)
+		return binding->fields[i] ? tracepoint_read(binding->fields[i], raw, raw_size) : 0;
+	memcpy(&word, (const uint8_t *)raw + place->offset, sizeof(word));
 	word <<= place->shift;
 	return place->is_signed ? (uint64_t)((int64_t)word >> place->shift) : word >> place->shift;
 }
@@ -97,6 +103,9 @@ void tracker_destroy(struct tracker *tracker)
 {
 	if (!tracker)
 		return;
+	if (tracker->digests)
+		session_end_digests(tracker->session);
+	vec_deinit(&tracker->digested);
 	vec_deinit(&tracker->bindings);
 	free(tracker);
 }
@@ -125,27 +134,97 @@ bool tracker_wants(struct tracker *tracker, const struct record *record)
 	return record->is_sample && binding_of(tracker, record->event)->handler;
 }
 
+static bool decode(struct tracker *tracker, const struct record *record)
+{
+	if (tracker->sample_type != record->event->attr.sample_type)
+		tracker->sample = (struct sample){0};
+	tracker->sample_type = record->event->attr.sample_type;
+	return session_decode_anew(tracker->session, record, &tracker->sample);
+}
+
 bool tracker_give(struct tracker *tracker, const struct record *record)
 {
 	if (!record->is_sample)
 		return false;
 	const struct binding *binding = binding_of(tracker, record->event);
-	struct sample *sample = &tracker->sample;
+	const struct sample *sample = &tracker->sample;
+	const struct sample_digest *digest = tracker->digests ? record->digest : NULL;
 	if (!binding->handler)
 		return false;
-	if (tracker->sample_type != record->event->attr.sample_type)
-		*sample = (struct sample){0};
-	tracker->sample_type = record->event->attr.sample_type;
-	if (!session_decode_anew(tracker->session, record, sample))
-		return false;
-	struct tracker_event event;
-	event.record = record;
-	event.sample = sample;
-	event.fields = binding->fields;
-	for (size_t i = 0; i < binding->count; i++)
-		event.values[i] = read_value(binding, i, sample);
+	struct tracker_event event = {.record = record, .fields = binding->fields, .tracker = tracker};
+	tracker->decoded = !digest;
+	if (digest) {
+		event.time = record->time;
+		event.pid = digest->pid;
+		event.tid = digest->tid;
+		event.cpu = digest->cpu;
+		event.values = digest->values;
+	} else {
+		if (!decode(tracker, record))
+			return false;
+		event.time = sample->time;
+		event.pid = sample->pid;
+		event.tid = sample->tid;
+		event.cpu = sample->cpu;
+		event.values = tracker->values;
+		for (size_t i = 0; i < binding->count; i++)
+			tracker->values[i] = read_value(binding, i, sample->raw, sample->raw_size);
+	}
 	binding->handler->handle(tracker->context, &event);
 	return true;
+}
+
+/* Of a digested event: a sound sample was there. If somebody has written over it since, it has what can be decoded of it. */
+const struct sample *tracker_sample(const struct tracker_event *event)
+{
+	struct tracker *tracker = event->tracker;
+	if (!tracker->decoded)
+		decode(tracker, event->record);
+	tracker->decoded = true;
+	return &tracker->sample;
+}
+
+/* A thread of its own calls it: nothing of the tracker that it reads changes. */
+static bool digest(void *context, const struct event *event, const struct record_header *header, struct sample_digest *ret)
+{
+	const struct tracker *tracker = context;
+	const struct sample_layout *layout = &tracker->session->reader->layouts[event->index];
+	const struct binding *binding = event->index < tracker->digested.len ? &tracker->digested.data[event->index] : NULL;
+	const void *raw;
+	uint32_t size;
+	if (!binding || !binding->handler || !sample_find_raw(layout, header, &raw, &size))
+		return false;
+	const uint8_t *record = (const uint8_t *)header;
+	ret->pid = ret->tid = ret->cpu = UINT32_MAX;
+	if (layout->tid) {
+		memcpy(&ret->pid, record + layout->tid, sizeof(ret->pid));
+		memcpy(&ret->tid, record + layout->tid + sizeof(ret->pid), sizeof(ret->tid));
+	}
+	if (layout->cpu)
+		memcpy(&ret->cpu, record + layout->cpu, sizeof(ret->cpu));
+	for (size_t i = 0; i < binding->count; i++)
+		ret->values[i] = read_value(binding, i, raw, size);
+	return true;
+}
+
+/* Where the formats of all events are known. */
+void tracker_digest_ahead(struct tracker *tracker)
+{
+	if (!tracker->session->reader->stable)
+		return;
+	const struct event_list *events = &tracker->session->reader->events;
+	size_t values = 0;
+	bool all_known = true;
+	tracker->digested.len = 0;
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		struct binding binding;
+		all_known &= event->attr.type != PERF_TYPE_TRACEPOINT || event->tracepoint;
+		bind(tracker, event, &binding);
+		vec_push(&tracker->digested, binding);
+		values = binding.count > values ? binding.count : values;
+	}
+	tracker->digests = all_known && session_digest_samples(tracker->session, digest, tracker, values);
 }
 
 static bool has_handler(void *context, const struct event *event)
@@ -157,8 +236,10 @@ static bool has_handler(void *context, const struct event *event)
 
 void tracker_choose_events(struct tracker *tracker)
 {
-	if (tracker->session->reader->stable) /* events of a stream come with its records */
-		session_choose_events(tracker->session, has_handler, tracker);
+	if (!tracker->session->reader->stable) /* events of a stream come with its records */
+		return;
+	session_choose_events(tracker->session, has_handler, tracker);
+	tracker_digest_ahead(tracker);
 }
 
 struct error *tracker_run(struct tracker *tracker)
@@ -176,5 +257,6 @@ const struct untrusted *tracker_text(const struct tracker_event *event, unsigned
 	*ret_len = 0;
 	if (!event->fields[field])
 		return (const struct untrusted *)"";
-	return tracepoint_read_string(event->fields[field], event->sample->raw, event->sample->raw_size, ret_len);
+	const struct sample *sample = tracker_sample(event);
+	return tracepoint_read_string(event->fields[field], sample->raw, sample->raw_size, ret_len);
 }

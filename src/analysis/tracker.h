@@ -26,10 +26,12 @@ enum { TRACKER_FIELDS = 8 };
 /* A record on its way to a handler; everything in it is valid during the call. */
 struct tracker_event {
 	const struct record *record;
-	const struct sample *sample;
+	uint64_t time; /* of the sample, as are these: 0 and -1 where it has none */
+	uint32_t pid, tid, cpu;
 	/* The fields of the handler, sign-extended as their types say; 0 for those that the recording's format lacks. */
-	uint64_t values[TRACKER_FIELDS];
+	const uint64_t *values;
 	const struct tracepoint_field *const *fields; /* NULL for those that the recording's format lacks */
+	struct tracker *tracker;
 };
 
 struct tracker_handler {
@@ -55,7 +57,12 @@ bool tracker_wants(struct tracker *tracker, const struct record *record);
 bool tracker_give(struct tracker *tracker, const struct record *record);
 /* From now on samples that nobody wants need not be looked at: for who asks session_next_sample() and gives this tracker alone. */
 void tracker_choose_events(struct tracker *tracker);
+/* Another thread may take the fields for this tracker's handlers out of samples, which costs the caller's time else: for who gives it
+ * records of session_next_sample(), also if others get them as well. Before the first record; of several trackers one is spared. */
+void tracker_digest_ahead(struct tracker *tracker);
 /* All that is left of the session, to its end. */
 struct error *tracker_run(struct tracker *tracker);
+/* All of the event's sample. Most handlers do with what the event itself has, for which no sample needs to be looked at. */
+const struct sample *tracker_sample(const struct tracker_event *event);
 /* The text of a field, by its place in the handler's table: "" when it isn't there. It ends at *ret_len, without a NUL. */
 const struct untrusted *tracker_text(const struct tracker_event *event, unsigned int field, size_t *ret_len);

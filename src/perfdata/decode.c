@@ -285,10 +285,23 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 	return NULL;
 }
 
+enum { ALWAYS_WHOLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
+
+bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, const void **ret, uint32_t *ret_size)
+{
+	struct words words;
+	struct sample sample;
+	if ((layout->variable_type | PERF_SAMPLE_CALLCHAIN) != ALWAYS_WHOLE || variable_part(layout, header, &words) ||
+	    (layout->variable_type & PERF_SAMPLE_CALLCHAIN && decode_chain(&words, &sample)) || decode_raw(&words, &sample))
+		return false;
+	*ret = sample.raw;
+	*ret_size = sample.raw_size;
+	return true;
+}
+
 const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 			       struct sample *ret)
 {
-	enum { ALWAYS_WHOLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
 	struct words words;
 	const char *broken;
 	if (layout->variable_type & ~(uint64_t)ALWAYS_WHOLE)

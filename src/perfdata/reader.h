@@ -138,8 +138,8 @@ static inline bool reader_in_file(const struct reader *reader, const struct reco
 /* Whether others were seen to write to the file or to cut it short while it was read. */
 bool reader_changed(const struct reader *reader);
 #define READER_CHANGED "the file was modified or truncated while it was read: the output may be incomplete or wrong"
-/* Whether a sound record of the kernel's, or one of the recorder's that describes no events, is at `offset`, which reader_record() would hand out and do nothing else.
- * Changes nothing. */
+/* Whether a sound record of the kernel's, or one of the recorder's that describes no events, is at `offset`, which reader_record() would
+ * hand out and do nothing else. Changes nothing. */
 bool reader_is_plain(const struct reader *reader, uint64_t offset);
 
 /* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the

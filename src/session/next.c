@@ -10,6 +10,7 @@
 #include "session/session.h"
 
 #include "base/files/mapping.h"
+#include "base/mem.h"
 #include "session/ahead.h"
 #include "session/session_internal.h"
 
@@ -107,7 +108,7 @@ static void take_into_order(struct session *session, const struct record_header 
 	struct session_private *private = session->private;
 	if (!private->prepared)
 		session_count_record(session, header, time, offset);
-	order_push(&private->order, time, offset);
+	order_push(&private->order, time, offset << SESSION_SLOT_BITS);
 	source_hold(&private->source, offset);
 }
 
@@ -119,6 +120,26 @@ static inline bool is_passed_over(const struct session *session, const struct ev
 	       size >= session->reader->layouts[event->index].variable;
 }
 
+/* Where in private->digests that of an item is. */
+static inline struct kept_digest *kept_digest(const struct session_private *private, uint64_t slot)
+{
+	return (struct kept_digest *)(private->digests + slot * (sizeof(struct kept_digest) + private->digest_size));
+}
+
+/* Digests a sample that is sound; returns what its item is told by. */
+static inline uint64_t digest_sample(struct session_private *private, const struct event *event, const struct record_header *header,
+				     uint64_t offset)
+{
+	uint64_t slot = private->digested % SESSION_SLOTS;
+	struct kept_digest *kept = kept_digest(private, slot);
+	if (!private->digester(private->digest_context, event, header, &kept->digest))
+		return offset << SESSION_SLOT_BITS;
+	private->digested++;
+	kept->digest.event = event;
+	kept->offset = offset;
+	return offset << SESSION_SLOT_BITS | (slot + 1);
+}
+
 /* Puts the samples that follow into the order, up to what is none, or isn't plain. */
 static void hop_into_order(struct session *session)
 {
@@ -126,6 +147,7 @@ static void hop_into_order(struct session *session)
 	const struct reader *reader = session->reader;
 	struct source *source = &private->source;
 	uint64_t offset = source->offset, samples = 0;
+	bool digests = private->digests_now;
 	while (offset < reader->data_end) {
 		source->asked = reader_ask_ahead(reader, offset, source->asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
@@ -138,8 +160,10 @@ static void hop_into_order(struct session *session)
 			session_count_sample(session, event, time);
 		if (is_passed_over(session, event, size))
 			order_pass(&private->order, time);
+		else if (digests && size >= reader->layouts[event->index].variable)
+			order_push(&private->order, time, digest_sample(private, event, header, offset));
 		else
-			order_push(&private->order, time, offset);
+			order_push(&private->order, time, offset << SESSION_SLOT_BITS);
 		offset += size;
 		samples++;
 	}
@@ -223,7 +247,21 @@ static bool may_be_met_ahead(const struct session *session)
 	return header->type != RECORD_SAMPLE || reader_event(reader, header); /* else it is counted as broken */
 }
 
-size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room)
+/* Copies the digests of items that have some to where the items are. */
+static void take_digests(const struct session_private *private, const struct order_item *items, size_t count, uint8_t *ret)
+{
+	for (size_t i = 0; i < count; i++, ret += private->digest_size) {
+		struct sample_digest *digest = (struct sample_digest *)ret;
+		uint64_t slot = items[i].offset & (SESSION_SLOTS);
+		const struct kept_digest *kept = slot ? kept_digest(private, slot - 1) : NULL;
+		if (kept && kept->offset == session_turn_offset(&items[i]))
+			memcpy(digest, &kept->digest, private->digest_size);
+		else
+			digest->event = NULL;
+	}
+}
+
+static size_t read_ahead(struct session *session, struct order_item *ret, size_t room)
 {
 	struct session_private *private = session->private;
 	const struct record_header *header;
@@ -236,8 +274,23 @@ size_t session_read_ahead(struct session *session, struct order_item *ret, size_
 		else if (!may_be_met_ahead(session) || !(header = source_next(&private->source, &offset, &error)))
 			break;
 		else if (!meet(session, header, offset))
-			ret[count++] = (struct order_item){.time = private->order.released, .offset = offset | SESSION_AT_ONCE};
+			ret[count++] = (struct order_item){.time = private->order.released,
+							   .offset = offset << SESSION_SLOT_BITS | SESSION_AT_ONCE};
 	}
+	return count;
+}
+
+size_t session_read_ahead(struct session *session, bool digest, struct order_item *ret, uint8_t *ret_digests, size_t room)
+{
+	struct session_private *private = session->private;
+	if (!ret_digests)
+		return read_ahead(session, ret, room);
+	pthread_mutex_lock(&private->digest_lock);
+	private->digests_now = digest && private->digester;
+	size_t count = read_ahead(session, ret, room);
+	private->digests_now = false;
+	pthread_mutex_unlock(&private->digest_lock);
+	take_digests(private, ret, count, ret_digests);
 	return count;
 }
 
@@ -250,8 +303,10 @@ static bool has_turns(struct session *session)
 		return true;
 	if (!private->ahead && private->reads_ahead)
 		session->private->ahead = ahead_create(session);
-	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
+	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end, &private->turn_digest) &&
+	    private->turn < private->turn_end)
 		return true;
+	private->turn_digest = NULL;
 	private->turn = order_take_all(&private->order, &count);
 	private->turn_end = count ? private->turn + count : private->turn;
 	return count;
@@ -273,7 +328,7 @@ static inline void ask_for_turn(const struct session *session, ptrdiff_t distanc
 {
 	const struct session_private *private = session->private;
 	if (private->turn_end - private->turn > distance)
-		__builtin_prefetch(session->reader->records + (private->turn[distance].offset & ~SESSION_AT_ONCE));
+		__builtin_prefetch(session->reader->records + session_turn_offset(&private->turn[distance]));
 }
 
 /* A record whose turn has come. */
@@ -306,6 +361,34 @@ static bool may_read_ahead(const struct session *session)
 	       !private->readings.present;
 }
 
+static inline void pass_turn(struct session_private *private)
+{
+	private->turn++;
+	if (private->turn_digest)
+	private->turn_digest += private->digest_size;
+}
+
+/* The shortest way: all that is asked of the sample is known already. */
+static inline bool next_digested(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	const struct order_item *item = private->turn;
+	const struct sample_digest *digest = (const struct sample_digest *)private->turn_digest;
+	if (item == private->turn_end || !digest || !digest->event || !private->takes_digests)
+		return false;
+	pass_turn(private);
+	advance_clock(session, item->time);
+	uint64_t offset = session_turn_offset(item);
+	*ret = (struct record){.header = (const struct record_header *)(session->reader->records + offset),
+			       .time = item->time,
+			       .model_time = private->clock,
+			       .offset = offset,
+			       .is_sample = true,
+			       .event = digest->event,
+			       .digest = digest};
+	return true;
+}
+
 /* The short way for most records; false when the next one isn't plain, or isn't known. */
 static inline bool next_plain(struct session *session, struct record *ret)
 {
@@ -313,21 +396,20 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
 	const struct order_item *item = private->turn;
-	if (item == private->turn_end || item->offset & SESSION_AT_ONCE || !reader_sample_size(reader, item->offset))
+	if (item == private->turn_end || item->offset & SESSION_AT_ONCE)
 		return false;
-	const struct record_header *header = (const struct record_header *)(reader->records + item->offset);
+	uint64_t offset = session_turn_offset(item);
+	if (!reader_sample_size(reader, offset))
+		return false;
+	const struct record_header *header = (const struct record_header *)(reader->records + offset);
 	const struct event *event = reader_sample_event(reader, header);
 	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
 		return false;
 	ask_for_turn(session, AHEAD);
-	private->turn++;
+	pass_turn(private);
 	advance_clock(session, item->time);
-	*ret = (struct record){.header = header,
-			       .time = item->time,
-			       .model_time = private->clock,
-			       .offset = item->offset,
-			       .is_sample = true,
-			       .event = event};
+	*ret = (struct record){
+		.header = header, .time = item->time, .model_time = private->clock, .offset = offset, .is_sample = true, .event = event};
 	return true;
 }
 
@@ -335,17 +417,18 @@ static inline bool next_plain(struct session *session, struct record *ret)
 static bool deliver_turn(struct session *session, struct record *ret)
 {
 	struct session_private *private = session->private;
-	struct order_item item = *private->turn++;
+	const struct order_item item = *private->turn;
+	uint64_t offset = session_turn_offset(&item), time = item.time;
+	pass_turn(private);
 	if (item.offset & SESSION_AT_ONCE) {
-		item.offset &= ~SESSION_AT_ONCE;
-		advance_clock(session, item.time);
-		item.time = 0;
+		advance_clock(session, time);
+		time = 0;
 	}
-	const struct record_header *header = ordered_record(session, item.offset);
+	const struct record_header *header = ordered_record(session, offset);
 	private->holding = !session->reader->stable;
-	private->held_offset = item.offset;
+	private->held_offset = offset;
 	session->reader->diagnostics.changed |= !header;
-	return header && deliver(session, header, item.offset, item.time, ret);
+	return header && deliver(session, header, offset, time, ret);
 }
 
 int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error)
@@ -466,12 +549,33 @@ void session_choose_events(struct session *session, bool (*is_wanted)(void *cont
 		vec_push(&private->unwanted, !is_wanted(context, events->events.data[i]));
 }
 
+bool session_digest_samples(struct session *session, session_digester *digester, void *context, size_t values)
+{
+	struct session_private *private = session->private;
+	if (private->started || private->digest_size)
+		return false;
+	private->digester = digester;
+	private->digest_context = context;
+	private->digest_size = sizeof(struct sample_digest) + values * sizeof(uint64_t);
+	private->digests = mem_alloc_array(SESSION_SLOTS, sizeof(struct kept_digest) + private->digest_size);
+	return private->takes_digests = true;
+}
+
+void session_end_digests(struct session *session)
+{
+	struct session_private *private = session->private;
+	pthread_mutex_lock(&private->digest_lock);
+	private->digester = NULL;
+	pthread_mutex_unlock(&private->digest_lock);
+	private->takes_digests = false;
+}
+
 int session_next_sample(struct session *session, struct record *ret, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	int found = 1;
 	private->copies = false;
-	if (!private->plain || !next_plain(session, ret)) {
+	if (!private->plain || !(next_digested(session, ret) || next_plain(session, ret))) {
 		private->reads_ahead = may_read_ahead(session);
 		while ((found = session_gather(session, false, ret, ret_error)) > 0 && !ret->is_sample)
 			take_note(session, ret);

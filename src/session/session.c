@@ -352,6 +352,7 @@ struct error *session_open(const struct session_options *options, struct session
 	struct session *session = mem_zalloc(sizeof(*session));
 	session->private = mem_zalloc(sizeof(*session->private));
 	session->private->options = *options;
+	pthread_mutex_init(&session->private->digest_lock, NULL);
 	session->private->options.input.streaming |= options->streaming;
 	session->jobs = options->jobs ? options->jobs : pool_default_jobs();
 	session->machine = machine_create();
@@ -370,6 +371,8 @@ void session_close(struct session *session)
 		return;
 	struct session_private *private = session->private;
 	ahead_destroy(private->ahead);
+	pthread_mutex_destroy(&private->digest_lock);
+	free(private->digests);
 	if (session->reader)
 		source_deinit(&private->source);
 	order_deinit(&private->order);

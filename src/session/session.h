@@ -113,6 +113,13 @@ bool session_is_of_this_machine(const struct session *session);
 bool session_maps_jitdump(const struct session *session, const struct record_header *header);
 
 /* One record on its way to a command. */
+/* What trackers are told of a sample, taken out of it beforehand, so that nobody has to look for it when its turn has come. */
+struct sample_digest {
+	const struct event *event; /* NULL: nothing was taken, the sample is to be decoded */
+	uint32_t pid, tid, cpu;
+	uint64_t values[];
+};
+
 struct record {
 	const struct record_header *header; /* valid until the next session_next() */
 	uint64_t time;			    /* 0 = none */
@@ -124,6 +131,7 @@ struct record {
 	 */
 	bool is_member, is_last_member;
 	uint64_t member_id, member_period;
+	const struct sample_digest *digest; /* as long as `header`; NULL = none */
 };
 
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
@@ -135,6 +143,14 @@ int session_next_sample(struct session *session, struct record *ret, struct erro
 /* Of the events that are known by now only those are looked at for which `is_wanted` says so: samples of others are counted, and
  * session_next_sample() may leave them out. */
 void session_choose_events(struct session *session, bool (*is_wanted)(void *context, const struct event *event), void *context);
+/* Takes what trackers are told out of a sound sample, whose event is known by now; true when nothing needs the whole sample to be told that
+ * it is broken. Another thread calls it, one at a time. */
+typedef bool session_digester(void *context, const struct event *event, const struct record_header *header, struct sample_digest *ret);
+/* Has samples that session_next_sample() gives digested where that is done ahead: records have digests then, of `values` values. Before the
+ * first record, by one only: else false. `context` must live as long as the session, or until session_end_digests(). */
+bool session_digest_samples(struct session *session, session_digester *digester, void *context, size_t values);
+/* Nothing is digested any more. */
+void session_end_digests(struct session *session);
 /* Who is told of all other records that are applied on the way to the next sample; each is valid during the call. */
 void session_tell_others(struct session *session, void (*told)(void *context, const struct record *record), void *context);
 /* Lets the machine forget, when that is due, for who keeps pointers into it and so can't have options.forgets: after a FINISHED_ROUND.

@@ -9,6 +9,8 @@
 #include "session/session.h"
 #include "session/ties.h"
 
+#include <pthread.h>
+
 /* ---- source.c: the records of a stable mapping or of a stream of chunks, one after the other, and again by offset while they are held
  * ---- */
 
@@ -107,6 +109,11 @@ static inline bool filter_accepts_cpu(const struct filter *filter, uint32_t cpu)
 
 /* ---- session.c ---- */
 
+struct kept_digest {
+	uint64_t offset; /* of the sample; else it is another one's by now */
+	struct sample_digest digest;
+};
+
 struct session_private {
 	struct session_options options;
 	bool prepared;	   /* pass 1 is done, the machine is finished */
@@ -126,9 +133,18 @@ struct session_private {
 	/* session_next() */
 	struct source source;
 	struct order order;
-	const struct order_item *turn, *turn_end;		  /* whose turn comes next, as far as is known */
-	bool reads_ahead;					  /* ahead.h may be used … */
-	struct ahead *ahead;					  /* … and is: `source` and `order` are its thread's */
+	const struct order_item *turn, *turn_end; /* whose turn comes next, as far as is known */
+	bool reads_ahead;			  /* ahead.h may be used … */
+	struct ahead *ahead;			  /* … and is: `source` and `order` are its thread's */
+	const uint8_t *turn_digest;		  /* of the record whose turn comes next; NULL = none was made */
+	session_digester *digester;		  /* or NULL; changed under digest_lock */
+	void *digest_context;
+	size_t digest_size; /* bytes; 0 = nothing is digested */
+	uint8_t *digests;   /* SESSION_SLOTS kept ones, of the samples that were digested last, while they are in the order; `ahead`'s */
+	uint64_t digested;  /* samples so far */
+	bool digests_now;   /* what is hopped over is digested */
+	bool takes_digests; /* who asked for them is still there */
+	pthread_mutex_t digest_lock;				  /* held while samples are digested */
 	void (*told)(void *context, const struct record *record); /* session_tell_others() */
 	void *told_context;
 	VEC(bool) unwanted; /* by event index: nobody looks at its samples */
@@ -190,10 +206,18 @@ static inline uint64_t session_time_at(const struct record_header *header, const
 }
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
-/* Whose turns come, up to `room` of them, as long as what is read can't change the events; fewer: something else follows. With
- * SESSION_AT_ONCE in its offset an item was met at that place and isn't in the order; `time` is what the model's time has come to then. */
+/* What tells the record of an item in the order: its offset (no recording has 2^47 bytes), above the place of its digest among those that
+ * are kept, + 1; 0 = it has none. With SESSION_AT_ONCE the record was met at that place and isn't in the order. */
+enum { SESSION_SLOT_BITS = 16, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
 #define SESSION_AT_ONCE (1ull << 63)
-size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room);
+static inline uint64_t session_turn_offset(const struct order_item *item)
+{
+	return (item->offset & ~SESSION_AT_ONCE) >> SESSION_SLOT_BITS;
+}
+/* Whose turns come, up to `room` of them, as long as what is read can't change the events; fewer: something else follows. The time of one
+ * that was met at once is what the model's time has come to then. With ret_digests, which may be NULL, digests as well, if `digest` of the
+ * samples that are read now. */
+size_t session_read_ahead(struct session *session, bool digest, struct order_item *ret, uint8_t *ret_digests, size_t room);
 /* Runs pass 1 if it wasn't run yet. */
 struct error *session_prepare(struct session *session);
 /* How far a pass is: 0 at its beginning, data_end at its end. For the thread that opened the session. */

@@ -199,7 +199,7 @@ static const char *flag_names(struct page_tracker *tracker, const struct tracker
 	struct strbuf text = {0};
 	const char *names = "";
 	if (event->record->event->tracepoint)
-		tracepoint_print(event->record->event->tracepoint, event->sample->raw, event->sample->raw_size, &text);
+		tracepoint_print(event->record->event->tracepoint, tracker_sample(event)->raw, tracker_sample(event)->raw_size, &text);
 	const char *found = strstr(strbuf_str(&text), label);
 	if (found)
 		found += sizeof(label) - 1;
@@ -247,7 +247,7 @@ void page_on_alloc(void *context, const struct tracker_event *event)
 		return;
 	}
 	note_flags(tracker, event, row.flags);
-	uint64_t call_site = find_call_site(tracker, event->sample);
+	uint64_t call_site = find_call_site(tracker, tracker_sample(event));
 	struct kmem_page_row caller = row;
 	if (!tracker->live) {
 		size_t index = get_row(&tracker->pages, &row);

@@ -158,13 +158,13 @@ void slab_on_alloc(void *context, const struct tracker_event *event)
 	object->row.call_site = call_site;
 	object->caller = caller;
 	object->latest = allocated;
-	object->allocated = event->sample->cpu;
+	object->allocated = event->cpu;
 	result->requested += requested;
 	result->allocated += allocated;
 	result->allocations++;
 	if (!event->fields[4] || (int32_t)event->values[4] == NO_NODE)
 		return;
-	const uint64_t *node = map64_find(&tracker->nodes, event->sample->cpu);
+	const uint64_t *node = map64_find(&tracker->nodes, event->cpu);
 	result->cross_node += node && *node != event->values[4];
 }
 
@@ -175,7 +175,7 @@ void slab_on_free(void *context, const struct tracker_event *event)
 	if (!object)
 		return;
 	tracker->result->freed += object->latest;
-	if (object->allocated != event->sample->cpu) {
+	if (object->allocated != event->cpu) {
 		object->row.ping_pong++;
 		tracker->callers.data[object->caller].ping_pong++;
 	}

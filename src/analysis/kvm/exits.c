@@ -103,9 +103,9 @@ static bool is_wanted(const struct kvm_exits *exits, uint32_t pid)
 /* The virtual processor that the event is about; NULL where it isn't known or not wanted. */
 static struct vcpu *vcpu_of(struct kvm_exits *exits, const struct tracker_event *event)
 {
-	if (!is_wanted(exits, event->sample->pid))
+	if (!is_wanted(exits, event->pid))
 		return NULL;
-	struct vcpu *vcpu = sched_tasks_get(&exits->vcpus, event->sample->tid, event->record->model_time, NULL);
+	struct vcpu *vcpu = sched_tasks_get(&exits->vcpus, event->tid, event->record->model_time, NULL);
 	bool others = exits->options->vcpu >= 0 && exits->options->vcpu != (int64_t)vcpu->number;
 	return vcpu->known && !others ? vcpu : NULL;
 }
@@ -115,7 +115,7 @@ static void begin(struct kvm_exits *exits, const struct tracker_event *event, co
 	struct vcpu *vcpu = vcpu_of(exits, event);
 	if (!vcpu)
 		return;
-	vcpu->since = event->sample->time;
+	vcpu->since = event->time;
 	vcpu->row = key ? find_row(exits, key) : NO_ROW;
 }
 
@@ -128,11 +128,10 @@ static void add_visit(struct kvm_exits *exits, struct kvm_row *row, const struct
 	row->time += length;
 	statistics_add(&row->times, (double)length);
 	if (exits->options->visit)
-		exits->options->visit(exits->options->context, &(struct kvm_visit){.key = &row->key,
-										   .time = event->sample->time,
-										   .length = length,
-										   .pid = event->sample->pid,
-										   .vcpu = vcpu->number});
+		exits->options->visit(
+			exits->options->context,
+			&(struct kvm_visit){
+				.key = &row->key, .time = event->time, .length = length, .pid = event->pid, .vcpu = vcpu->number});
 }
 
 /* `key`, where what began didn't say what it is. */
@@ -145,8 +144,8 @@ static void end(struct kvm_exits *exits, const struct tracker_event *event, cons
 	uint64_t since = vcpu->since;
 	vcpu->since = 0;
 	vcpu->row = NO_ROW;
-	if (event->sample->time >= since)
-		add_visit(exits, &exits->rows.data[row], vcpu, event, event->sample->time - since);
+	if (event->time >= since)
+		add_visit(exits, &exits->rows.data[row], vcpu, event, event->time - since);
 }
 
 /* ---- events ---- */
@@ -154,7 +153,7 @@ static void end(struct kvm_exits *exits, const struct tracker_event *event, cons
 static void on_enter(void *context, const struct tracker_event *event)
 {
 	struct kvm_exits *exits = context;
-	struct vcpu *vcpu = sched_tasks_get(&exits->vcpus, event->sample->tid, event->record->model_time, NULL);
+	struct vcpu *vcpu = sched_tasks_get(&exits->vcpus, event->tid, event->record->model_time, NULL);
 	if (!vcpu->known) {
 		vcpu->known = true;
 		vcpu->number = (uint32_t)event->values[0];

@@ -72,7 +72,7 @@ static struct kwork_work *find_or_add(struct kwork_tracker *tracker, enum kwork_
 
 static struct kwork_work *get_work(struct kwork_tracker *tracker, enum kwork_class class, const struct tracker_event *event)
 {
-	uint32_t cpu = event->sample->cpu;
+	uint32_t cpu = event->cpu;
 	uint64_t id = event->values[0];
 	struct kwork_work **recent = &tracker->recent[(id ^ id >> 12 ^ (uint64_t)cpu << 4 ^ (uint64_t) class << 2) % RECENT];
 	if (!*recent || (*recent)->class != class || (*recent)->cpu != cpu || (*recent)->id != id)
@@ -126,8 +126,9 @@ static const char *read_stack(struct kwork_tracker *tracker, const struct tracke
 	if (!options.max_depth || !(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
 		return NULL;
 	struct machine *machine = tracker->session->machine;
-	const struct thread *thread = machine_thread_or_new(machine, event->sample->pid, event->sample->tid, record->model_time);
-	stack_resolve(tracker->resolver, machine, thread, record->event, event->sample, record->model_time, &options, &tracker->stack);
+	const struct thread *thread = machine_thread_or_new(machine, event->pid, event->tid, record->model_time);
+	stack_resolve(tracker->resolver, machine, thread, record->event, tracker_sample(event), record->model_time, &options,
+		      &tracker->stack);
 	struct strbuf text = {0};
 	for (size_t i = 0; i < tracker->stack.frames.len; i++) {
 		const struct symbol *symbol = tracker->stack.frames.data[i].symbol;

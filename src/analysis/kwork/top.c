@@ -61,7 +61,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 {
 	struct top_tracker *tracker = context;
 	uint64_t time = clip(&tracker->options->scope, event->record->time);
-	struct kwork_cpu *cpu = cpu_of(tracker, event->sample->cpu, time);
+	struct kwork_cpu *cpu = cpu_of(tracker, event->cpu, time);
 	if (!cpu)
 		return;
 	add_run(cpu, task_of(tracker, cpu, (uint32_t)event->values[0], event), time);
@@ -77,7 +77,7 @@ static void on_irq(struct top_tracker *tracker, const struct tracker_event *even
 	if (!tracker->options->hard)
 		return;
 	uint64_t time = clip(&tracker->options->scope, event->record->time);
-	struct kwork_cpu *cpu = cpu_of(tracker, event->sample->cpu, time);
+	struct kwork_cpu *cpu = cpu_of(tracker, event->cpu, time);
 	if (!cpu)
 		return;
 	if (!begins && cpu->hard_since && time >= cpu->hard_since) {
@@ -104,7 +104,7 @@ static void on_softirq(struct top_tracker *tracker, const struct tracker_event *
 	if (!tracker->options->soft)
 		return;
 	uint64_t time = clip(&tracker->options->scope, event->record->time);
-	struct kwork_cpu *cpu = cpu_of(tracker, event->sample->cpu, time);
+	struct kwork_cpu *cpu = cpu_of(tracker, event->cpu, time);
 	if (!cpu)
 		return;
 	if (!begins && cpu->soft_since && time >= cpu->soft_since) {

@@ -86,7 +86,7 @@ static void resolve(const struct lock_contention *contention, const struct track
 {
 	const struct machine *machine = contention->session->machine;
 	const struct thread *thread =
-		machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid, event->record->model_time);
+		machine_thread_or_new(contention->session->machine, event->pid, event->tid, event->record->model_time);
 	resolver_frame(contention->resolver, machine_maps(machine, thread, at->cpumode), at->cpumode, at->ip, event->record->model_time,
 		       ret);
 }
@@ -108,8 +108,8 @@ static void read_stack(struct lock_contention *contention, const struct tracker_
 	const struct machine *machine = contention->session->machine;
 	const struct stack_options options = {.max_depth = contention->options.max_stack};
 	find_sections(contention);
-	stack_addresses(contention->resolver, machine, NULL, event->record->event, event->sample, event->record->model_time, &options,
-			&contention->stack);
+	stack_addresses(contention->resolver, machine, NULL, event->record->event, tracker_sample(event), event->record->model_time,
+			&options, &contention->stack);
 	if (!(event->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
 		contention->stack.frames.len = 0;
 }
@@ -138,8 +138,7 @@ static bool is_chosen_stack(const struct lock_contention *contention, const stru
 
 static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
 {
-	return lock_is_chosen_wait(&contention->options, contention->session->machine, event->sample, flags) &&
-	       is_chosen_lock(contention, address);
+	return lock_is_chosen_wait(&contention->options, contention->session->machine, event, flags) && is_chosen_lock(contention, address);
 }
 
 static struct known_stack look_at_stack(struct lock_contention *contention, const struct tracker_event *event)
@@ -154,9 +153,8 @@ static struct known_stack look_at_stack(struct lock_contention *contention, cons
 static struct known_stack know_stack(struct lock_contention *contention, const struct tracker_event *event)
 {
 	const struct record *record = event->record;
-	const struct thread *thread =
-		machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid, record->model_time);
-	uint64_t key = stack_chain_key(thread, record->event, event->sample, record->model_time);
+	const struct thread *thread = machine_thread_or_new(contention->session->machine, event->pid, event->tid, record->model_time);
+	uint64_t key = stack_chain_key(thread, record->event, tracker_sample(event), record->model_time);
 	bool is_new;
 	if (!key)
 		return look_at_stack(contention, event);
@@ -199,11 +197,10 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 	if (contention->options.by == LOCK_BY_CALLER) {
 		key = stack->hash;
 	} else if (contention->options.by == LOCK_BY_THREAD) {
-		thread = machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid,
-					       event->record->model_time);
+		thread = machine_thread_or_new(contention->session->machine, event->pid, event->tid, event->record->model_time);
 		key = (uintptr_t)thread;
 	} else if (contention->options.by == LOCK_BY_CGROUP) {
-		key = event->sample->cgroup;
+		key = tracker_sample(event)->cgroup;
 	}
 	bool is_new;
 	struct recent_row *recent = &contention->recent[(key ^ key >> 6 ^ key >> 12) % RECENT_ROWS];
@@ -215,7 +212,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 	if (!is_new)
 		return row;
 	*slot = (uintptr_t)row;
-	*row = (struct lock_row){.thread = thread, .cgroup = event->sample->cgroup, .address = address, .flags = flags};
+	*row = (struct lock_row){.thread = thread, .cgroup = tracker_sample(event)->cgroup, .address = address, .flags = flags};
 	read_stack(contention, event);
 	describe(contention, event, row);
 	vec_push(&contention->rows.all, row);
@@ -225,8 +222,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 /* Each CPU's idle task has the id 0. */
 static uint64_t wait_key(const struct tracker_event *event, uint64_t address)
 {
-	const struct sample *sample = event->sample;
-	return hash_combine(sample->tid ? sample->tid : 1ull << 32 | sample->cpu, address);
+	return hash_combine(event->tid ? event->tid : 1ull << 32 | event->cpu, address);
 }
 
 enum { ADDRESS, FLAGS };
@@ -251,7 +247,7 @@ static void on_begin(void *context, const struct tracker_event *event)
 	struct wait *wait = contention->free_waits.len ? contention->free_waits.data[--contention->free_waits.len]
 						       : arena_alloc(&contention->arena, sizeof(*wait));
 	*slot = (uintptr_t)wait;
-	*wait = (struct wait){find_row(contention, event, &stack, address, flags), event->sample->time};
+	*wait = (struct wait){find_row(contention, event, &stack, address, flags), event->time};
 	wait->row->contended++;
 }
 
@@ -264,7 +260,7 @@ static void on_end(void *context, const struct tracker_event *event)
 		return;
 	struct wait *wait = (void *)(uintptr_t)*slot;
 	struct lock_row *row = wait->row;
-	uint64_t time = event->sample->time;
+	uint64_t time = event->time;
 	row->acquired++;
 	lock_row_add_wait(row, time > wait->since ? time - wait->since : 0);
 	map64_remove(&contention->waiting, key);
@@ -284,6 +280,7 @@ struct lock_contention *lock_contention_create(struct session *session, struct r
 	contention->resolver = resolver;
 	contention->options = *options;
 	contention->tracker = tracker_create(session, handlers, contention);
+	tracker_digest_ahead(contention->tracker);
 	return contention;
 }
 

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tracker_event;
+
 enum lock_by { LOCK_BY_CALLER, LOCK_BY_THREAD, LOCK_BY_ADDRESS, LOCK_BY_CGROUP, LOCK_BY_OWNER };
 
 /* All strings and arrays live as long as the analysis. */
@@ -44,8 +46,9 @@ struct lock_options {
 	size_t cpu_words;
 };
 
-/* Parts of what the options choose. A wait that begins with this sample, by CPU, type and cgroup; */
-bool lock_is_chosen_wait(const struct lock_options *options, const struct machine *machine, const struct sample *sample, uint64_t flags);
+/* Parts of what the options choose. A wait that begins with this event, by CPU, type and cgroup; */
+bool lock_is_chosen_wait(const struct lock_options *options, const struct machine *machine, const struct tracker_event *event,
+			 uint64_t flags);
 /* a lock; `name` of the symbol at it, or NULL; */
 bool lock_is_chosen_lock(const struct lock_options *options, uint64_t address, const char *name);
 /* a function by its name: false when none is asked for. */

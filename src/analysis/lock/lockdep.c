@@ -38,8 +38,7 @@ static struct lock_row *find_row(struct lockdep *lockdep, const struct tracker_e
 	const struct thread *thread = NULL;
 	bool is_new;
 	if (lockdep->by_thread)
-		thread =
-			machine_thread_or_new(lockdep->session->machine, event->sample->pid, event->sample->tid, event->record->model_time);
+		thread = machine_thread_or_new(lockdep->session->machine, event->pid, event->tid, event->record->model_time);
 	uint64_t *slot = map64_insert(&lockdep->rows_by_key, lockdep->by_thread ? (uintptr_t)thread : event->values[ADDRESS], &is_new);
 	if (!is_new)
 		return (void *)(uintptr_t)*slot;
@@ -58,7 +57,7 @@ static struct lock_row *find_row(struct lockdep *lockdep, const struct tracker_e
 /* Each CPU's idle task has the id 0. */
 static struct hold *find_hold(struct lockdep *lockdep, const struct tracker_event *event)
 {
-	const struct sample *sample = event->sample;
+	const struct sample *sample = tracker_sample(event);
 	bool is_new;
 	uint64_t *slot = map64_insert(&lockdep->holds,
 				      hash_combine(sample->tid ? sample->tid : 1ull << 32 | sample->cpu, event->values[ADDRESS]), &is_new);
@@ -92,7 +91,7 @@ static void on_contended(void *context, const struct tracker_event *event)
 	struct hold *hold = find_hold(context, event);
 	if (hold->state == HOLD_WANTED) {
 		hold->state = HOLD_CONTENDED;
-		hold->since = event->sample->time;
+		hold->since = event->time;
 		hold->row->contended++;
 	} else {
 		hold->state = HOLD_NONE;
@@ -102,7 +101,7 @@ static void on_contended(void *context, const struct tracker_event *event)
 static void on_acquired(void *context, const struct tracker_event *event)
 {
 	struct hold *hold = find_hold(context, event);
-	uint64_t time = event->sample->time;
+	uint64_t time = event->time;
 	if (hold->state != HOLD_WANTED && hold->state != HOLD_CONTENDED) {
 		hold->state = HOLD_NONE;
 		return;

@@ -2,6 +2,7 @@
  * those of programs. */
 #include "analysis/lock/contention.h"
 
+#include "analysis/tracker.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 
@@ -26,12 +27,14 @@ static bool is_chosen_cgroup(const struct lock_options *options, const struct ma
 	return !options->cgroup_count;
 }
 
-bool lock_is_chosen_wait(const struct lock_options *options, const struct machine *machine, const struct sample *sample, uint64_t flags)
+bool lock_is_chosen_wait(const struct lock_options *options, const struct machine *machine, const struct tracker_event *event,
+			 uint64_t flags)
 {
-	uint32_t cpu = sample->cpu;
+	uint32_t cpu = event->cpu;
 	if (options->cpus && !(cpu / 64 < options->cpu_words && options->cpus[cpu / 64] >> cpu % 64 & 1))
 		return false;
-	return lock_types_have(&options->types, flags) && is_chosen_cgroup(options, machine, sample->cgroup);
+	return lock_types_have(&options->types, flags) &&
+	       (!options->cgroup_count || is_chosen_cgroup(options, machine, tracker_sample(event)->cgroup));
 }
 
 bool lock_is_chosen_lock(const struct lock_options *options, uint64_t address, const char *name)

@@ -93,8 +93,8 @@ static const struct user_stack *read_stack(struct lock_user *user, const struct 
 	static const struct stack_options options = {.max_depth = MOST_DEPTH};
 	uint64_t hash = thread->pid;
 	bool is_new;
-	stack_addresses(user->resolver, user->session->machine, thread, event->record->event, event->sample, event->record->model_time,
-			&options, &user->stack);
+	stack_addresses(user->resolver, user->session->machine, thread, event->record->event, tracker_sample(event),
+			event->record->model_time, &options, &user->stack);
 	for (size_t i = 0; i < user->stack.frames.len; i++)
 		hash = hash_combine(hash, user->stack.frames.data[i].ip);
 	uint64_t *slot = map64_insert(&user->stacks, hash, &is_new);
@@ -172,11 +172,11 @@ static void add_part(struct lock_user *user, struct lock_parts *parts, const str
 static struct user_thread *thread_at(struct lock_user *user, const struct tracker_event *event)
 {
 	bool is_new;
-	uint64_t *slot = map64_insert(&user->threads, event->sample->tid, &is_new);
+	uint64_t *slot = map64_insert(&user->threads, event->tid, &is_new);
 	if (is_new)
 		*slot = (uintptr_t)arena_zalloc(&user->arena, sizeof(struct user_thread));
 	struct user_thread *thread = (void *)(uintptr_t)*slot;
-	thread->thread = machine_thread_or_new(user->session->machine, event->sample->pid, event->sample->tid, event->record->model_time);
+	thread->thread = machine_thread_or_new(user->session->machine, event->pid, event->tid, event->record->model_time);
 	return thread;
 }
 
@@ -203,20 +203,20 @@ static void on_enter(void *context, const struct tracker_event *event)
 	if ((options->by == LOCK_BY_CGROUP || options->cgroup_count) && !(event->record->event->attr.sample_type & PERF_SAMPLE_CGROUP))
 		user->lacks_cgroups = true;
 	uint64_t address = event->values[ADDRESS], flags = thread->stack->flags;
-	if (!thread->stack->is_chosen || !lock_is_chosen_wait(options, user->session->machine, event->sample, flags))
+	if (!thread->stack->is_chosen || !lock_is_chosen_wait(options, user->session->machine, event, flags))
 		return;
 	const char *name = name_lock(user, event, thread->thread, address, &symbol);
 	if (!lock_is_chosen_lock(options, address, symbol))
 		return;
 	thread->begin = (struct lock_row){.address = address,
 					  .flags = flags,
-					  .cgroup = event->sample->cgroup,
+					  .cgroup = tracker_sample(event)->cgroup,
 					  .symbol = name,
 					  .name = thread->stack->caller,
 					  .stack = thread->stack->frames,
 					  .stack_len = thread->stack->len};
 	thread->waits = true;
-	thread->since = event->sample->time;
+	thread->since = event->time;
 	thread->waker = NULL;
 	thread->waker_stack = NULL;
 	thread->row = options->by == LOCK_BY_OWNER ? NULL : find_row(user, thread);
@@ -229,7 +229,7 @@ enum { RESULT };
 static void on_exit_call(void *context, const struct tracker_event *event)
 {
 	struct lock_user *user = context;
-	uint64_t *slot = map64_find(&user->threads, event->sample->tid), time = event->sample->time;
+	uint64_t *slot = map64_find(&user->threads, event->tid), time = event->time;
 	struct user_thread *thread = slot ? (void *)(uintptr_t)*slot : NULL;
 	if (!thread || !thread->is_inside)
 		return;
@@ -261,7 +261,7 @@ static void on_waking(void *context, const struct tracker_event *event)
 	struct lock_user *user = context;
 	uint64_t *slot = map64_find(&user->threads, event->values[WOKEN]);
 	struct user_thread *woken = slot ? (void *)(uintptr_t)*slot : NULL;
-	if (!woken || !woken->waits || !event->sample->tid || (event->values[COMMON_FLAGS] & (FLAG_HARDIRQ | FLAG_SOFTIRQ)))
+	if (!woken || !woken->waits || !event->tid || (event->values[COMMON_FLAGS] & (FLAG_HARDIRQ | FLAG_SOFTIRQ)))
 		return;
 	struct user_thread *waker = thread_at(user, event);
 	woken->waker = waker->thread;

@@ -33,7 +33,7 @@ static struct waiting_task *get_task(struct latency_tracker *tracker, uint64_t t
 
 static bool is_in_scope(const struct latency_tracker *tracker, const struct tracker_event *event)
 {
-	return sched_scope_has_cpu(tracker->scope, event->sample->cpu) && sched_scope_has_time(tracker->scope, event->sample->time);
+	return sched_scope_has_cpu(tracker->scope, event->cpu) && sched_scope_has_time(tracker->scope, event->time);
 }
 
 static void leave(struct waiting_task *task, bool runnable, uint64_t time)
@@ -82,9 +82,9 @@ static void check_running(struct latency_tracker *tracker, uint32_t cpu, uint32_
 static void on_switch(void *context, const struct tracker_event *event)
 {
 	struct latency_tracker *tracker = context;
-	uint64_t prev = event->values[0], state = event->values[1], next = event->values[2], time = event->sample->time;
+	uint64_t prev = event->values[0], state = event->values[1], next = event->values[2], time = event->time;
 	bool is_new;
-	check_running(tracker, event->sample->cpu, (uint32_t)prev, (uint32_t)next);
+	check_running(tracker, event->cpu, (uint32_t)prev, (uint32_t)next);
 	struct waiting_task *out = get_task(tracker, prev, event, NULL);
 	leave(out, sched_state_letter(state) == 'R', time);
 	struct waiting_task *in = get_task(tracker, next, event, &is_new);
@@ -96,7 +96,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 static void on_wakeup(void *context, const struct tracker_event *event)
 {
 	struct latency_tracker *tracker = context;
-	uint64_t time = event->sample->time;
+	uint64_t time = event->time;
 	bool is_new;
 	struct waiting_task *task = get_task(tracker, event->values[0], event, &is_new);
 	if (is_new)
@@ -118,7 +118,7 @@ static void on_runtime(void *context, const struct tracker_event *event)
 	bool is_new;
 	struct waiting_task *task = get_task(tracker, event->values[0], event, &is_new);
 	if (is_new)
-		leave(task, true, event->sample->time);
+		leave(task, true, event->time);
 	if (is_in_scope(tracker, event))
 		task->row.runtime += event->values[1];
 }

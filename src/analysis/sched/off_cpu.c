@@ -91,7 +91,7 @@ static bool is_chosen_thread(const struct off_cpu *off_cpu, const struct thread 
 static void leave(struct off_cpu *off_cpu, const struct tracker_event *event, uint64_t state)
 {
 	const struct record *record = event->record;
-	struct task *task = sched_tasks_get(&off_cpu->tasks, event->sample->tid, record->model_time, NULL);
+	struct task *task = sched_tasks_get(&off_cpu->tasks, event->tid, record->model_time, NULL);
 	if (task->away && task->is_ours) {
 		off_cpu->losses.endless++;
 		off_cpu->losses.waiting--;
@@ -100,7 +100,7 @@ static void leave(struct off_cpu *off_cpu, const struct tracker_event *event, ui
 	task->is_ours = is_chosen_thread(off_cpu, task->head.thread);
 	off_cpu->losses.waiting += task->is_ours;
 	task->waker = NULL;
-	task->counts = task->is_ours && is_chosen(&off_cpu->options, event->sample, state);
+	task->counts = task->is_ours && is_chosen(&off_cpu->options, tracker_sample(event), state);
 	task->left.record.time = record->time;
 	if (task->counts)
 		keep(&task->left, record);
@@ -137,7 +137,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	struct off_cpu *off_cpu = context;
 	if (event->fields[NEXT_PID])
 		come_back(off_cpu, (uint32_t)event->values[NEXT_PID], event->record);
-	if (event->sample->tid)
+	if (event->tid)
 		leave(off_cpu, event, event->values[PREV_STATE]);
 }
 
@@ -151,10 +151,10 @@ static void on_waking(void *context, const struct tracker_event *event)
 	const struct record *record = event->record;
 	uint32_t woken = (uint32_t)event->values[WOKEN_PID];
 	struct task *task = off_cpu->options.wakers && woken ? sched_tasks_get(&off_cpu->tasks, woken, record->model_time, NULL) : NULL;
-	if (!task || !task->away || !task->counts || task->waker || !event->sample->tid ||
+	if (!task || !task->away || !task->counts || task->waker || !event->tid ||
 	    (event->values[COMMON_FLAGS] & (FLAG_HARDIRQ | FLAG_SOFTIRQ)))
 		return;
-	task->waker = machine_thread_or_new(off_cpu->session->machine, event->sample->pid, event->sample->tid, record->model_time);
+	task->waker = machine_thread_or_new(off_cpu->session->machine, event->pid, event->tid, record->model_time);
 	keep(&task->woken, record);
 }
 

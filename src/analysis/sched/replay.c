@@ -27,7 +27,7 @@ static struct sched_actor *idle_of(struct sched_replay *replay, uint32_t cpu)
 static struct sched_actor *actor_of(struct sched_replay *replay, uint32_t tid, const struct tracker_event *event)
 {
 	if (!tid)
-		return idle_of(replay, event->sample->cpu);
+		return idle_of(replay, event->cpu);
 	struct sched_actor *actor = sched_tasks_get(&replay->tasks, tid, event->record->model_time, NULL);
 	actor->comm = thread_comm(actor->head.thread, event->record->model_time);
 	return actor;
@@ -56,10 +56,10 @@ static void on_switch(void *context, const struct tracker_event *event)
 	if (!prev || !next)
 		return;
 	replay->switches++;
-	note_run(replay, prev, event->sample->time);
+	note_run(replay, prev, event->time);
 	prev->since = 0;
 	prev->asleep = !prev->idle && sched_state_letter(event->values[1]) != 'R';
-	next->since = event->sample->time;
+	next->since = event->time;
 	next->asleep = false;
 }
 
@@ -67,12 +67,12 @@ static void on_wakeup(void *context, const struct tracker_event *event)
 {
 	struct sched_replay *replay = context;
 	struct sched_actor *woken = event->values[0] ? actor_of(replay, (uint32_t)event->values[0], event) : NULL;
-	struct sched_actor *waker = actor_of(replay, event->sample->tid, event);
+	struct sched_actor *waker = actor_of(replay, event->tid, event);
 	if (!woken || !waker || waker == woken || !woken->asleep || replay->wakeups == UINT32_MAX)
 		return;
 	woken->asleep = false;
 	if (waker->since)
-		note_run(replay, waker, event->sample->time);
+		note_run(replay, waker, event->time);
 	add_step(waker, (struct sched_step){SCHED_STEP_WAKE, {.wakeup = replay->wakeups}});
 	add_step(woken, (struct sched_step){SCHED_STEP_SLEEP, {.wakeup = replay->wakeups++}});
 	replay->sleeps++;

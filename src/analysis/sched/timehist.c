@@ -109,7 +109,7 @@ static void end_run(struct timehist_tracker *tracker, const struct tracker_event
 	const struct sched_timehist_options *options = tracker->options;
 	struct sched_line line = {
 		.kind = SCHED_LINE_SWITCH,
-		.cpu = event->sample->cpu,
+		.cpu = event->cpu,
 		.thread = times->task.thread,
 		.comm = times->comm,
 		.idle = !event->values[0],
@@ -117,8 +117,7 @@ static void end_run(struct timehist_tracker *tracker, const struct tracker_event
 		.first_priority = times->has_priority ? times->priority : (int64_t)event->values[3],
 		.priority = (int64_t)event->values[3],
 		.next_tid = (uint32_t)event->values[2],
-		.record = event->record,
-		.sample = event->sample,
+		.event = event,
 	};
 	if (!clip(options, &since, time))
 		return;
@@ -129,9 +128,13 @@ static void end_run(struct timehist_tracker *tracker, const struct tracker_event
 	if (options->idle_only)
 		add_run(left, *time - since);
 	line.time = *time;
-	line.next_comm = tracker_text(event, 4, &line.next_len);
 	if (options->line)
 		options->line(options->context, &line);
+}
+
+const struct untrusted *sched_line_next_comm(const struct sched_line *line, size_t *ret_len)
+{
+	return tracker_text(line->event, 4, ret_len);
 }
 
 static void begin_run(struct timehist_tracker *tracker, const struct tracker_event *event)
@@ -139,7 +142,7 @@ static void begin_run(struct timehist_tracker *tracker, const struct tracker_eve
 	uint32_t next = (uint32_t)event->values[2];
 	struct sched_times *times = get_times(tracker, next, event);
 	if (!next)
-		times = get_idle(tracker, event->sample->cpu, times->task.thread);
+		times = get_idle(tracker, event->cpu, times->task.thread);
 	times->priority = (int64_t)event->values[5];
 	times->has_priority = event->fields[5];
 }
@@ -158,8 +161,8 @@ static void on_switch(void *context, const struct tracker_event *event)
 {
 	struct timehist_tracker *tracker = context;
 	const struct sched_timehist_options *options = tracker->options;
-	uint32_t prev = (uint32_t)event->values[0], cpu = event->sample->cpu;
-	uint64_t time = event->sample->time, now = time;
+	uint32_t prev = (uint32_t)event->values[0], cpu = event->cpu;
+	uint64_t time = event->time, now = time;
 	if (cpu >= MOST_CPUS)
 		return;
 	while (tracker->cpus.len <= cpu)
@@ -187,14 +190,14 @@ static void tell_other(struct timehist_tracker *tracker, const struct tracker_ev
 		       struct sched_line *line)
 {
 	const struct sched_timehist_options *options = tracker->options;
-	const struct sched_times *self = get_times(tracker, event->sample->tid, event);
-	if (!options->line || options->idle_only || !sched_scope_has_cpu(&options->scope, event->sample->cpu) ||
-	    !sched_scope_has_time(&options->scope, event->sample->time) ||
+	const struct sched_times *self = get_times(tracker, event->tid, event);
+	if (!options->line || options->idle_only || !sched_scope_has_cpu(&options->scope, event->cpu) ||
+	    !sched_scope_has_time(&options->scope, event->time) ||
 	    (!sched_timehist_wants(options, self->task.thread) && !sched_timehist_wants(options, other->task.thread)))
 		return;
-	line->time = event->sample->time;
-	line->cpu = event->sample->cpu;
-	line->idle = !event->sample->tid;
+	line->time = event->time;
+	line->cpu = event->cpu;
+	line->idle = !event->tid;
 	line->thread = self->task.thread;
 	line->comm = line->idle ? untrusted("swapper") : self->comm;
 	line->other = other->task.thread;
@@ -207,7 +210,7 @@ static void on_wakeup(void *context, const struct tracker_event *event)
 	struct timehist_tracker *tracker = context;
 	struct sched_times *other = get_times(tracker, (uint32_t)event->values[0], event);
 	if (!other->ready)
-		other->ready = event->sample->time;
+		other->ready = event->time;
 	if (tracker->options->wakeups)
 		tell_other(tracker, event, other, &(struct sched_line){.kind = SCHED_LINE_WAKEUP});
 }
@@ -217,7 +220,7 @@ static void on_migration(void *context, const struct tracker_event *event)
 	struct timehist_tracker *tracker = context;
 	struct sched_times *other = get_times(tracker, (uint32_t)event->values[0], event);
 	other->migrations++;
-	other->moved = event->sample->time;
+	other->moved = event->time;
 	if (tracker->options->migrations)
 		tell_other(tracker, event, other,
 			   &(struct sched_line){.kind = SCHED_LINE_MIGRATION,

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct tracker_event;
+
 enum sched_line_kind { SCHED_LINE_SWITCH, SCHED_LINE_WAKEUP, SCHED_LINE_MIGRATION };
 
 struct sched_line {
@@ -27,21 +29,20 @@ struct sched_line {
 	const struct untrusted *comm;
 	bool idle; /* the CPU's idle task */
 	/* SCHED_LINE_SWITCH */
-	uint64_t wait, delay, run;	   /* ns */
-	uint64_t before_migration;	   /* ns; the part of `delay` on CPUs from which it was moved away again */
-	char state;			   /* sched_state_letter() */
-	int64_t first_priority, priority;  /* when it came to the CPU (when unknown the same), and when it left */
-	const struct untrusted *next_comm; /* no NUL: as long as next_len */
-	size_t next_len;
+	uint64_t wait, delay, run;	  /* ns */
+	uint64_t before_migration;	  /* ns; the part of `delay` on CPUs from which it was moved away again */
+	char state;			  /* sched_state_letter() */
+	int64_t first_priority, priority; /* when it came to the CPU (when unknown the same), and when it left */
 	uint32_t next_tid;
 	/* the others: who was woken or moved */
 	const struct thread *other;
 	const struct untrusted *other_comm;
 	uint32_t from_cpu, to_cpu;
-	/* For the stack. */
-	const struct record *record;
-	const struct sample *sample;
+	const struct tracker_event *event;
 };
+
+/* SCHED_LINE_SWITCH: the name of who came next, without a NUL: as long as *ret_len. */
+const struct untrusted *sched_line_next_comm(const struct sched_line *line, size_t *ret_len);
 
 /* Sums of one task; of an idle task, of one CPU. */
 struct sched_times {

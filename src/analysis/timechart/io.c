@@ -63,14 +63,14 @@ void timechart_on_enter(void *context, const struct tracker_event *event)
 	enum timechart_kind kind;
 	if (!find_kind(maker, event->record->event, strlen("sys_enter_"), &kind))
 		return;
-	struct timechart_own_row *row = timechart_row(maker, event->sample->tid);
+	struct timechart_own_row *row = timechart_row(maker, event->tid);
 	if (row->in_call) { /* it never came back, as far as the recording tells */
 		timechart_drop_call(&row->row);
 		row->in_call = false;
 		return;
 	}
 	const struct timechart_span span = {
-		.begin = event->record->time, .kind = kind, .cpu = event->sample->cpu, .stack = timechart_stack(maker, event)};
+		.begin = event->record->time, .kind = kind, .cpu = event->cpu, .stack = timechart_stack(maker, event)};
 	push_call(&row->row, &span, &(struct timechart_call){.fd = (int64_t)event->values[0]});
 	row->in_call = true;
 	timechart_begin_row(&row->row, span.begin);
@@ -121,7 +121,7 @@ static void stretch(struct timechart_row *row, uint64_t least)
 void timechart_on_exit(void *context, const struct tracker_event *event)
 {
 	struct timechart_maker *maker = context;
-	struct timechart_own_row *own = timechart_known_row(maker, event->sample->tid);
+	struct timechart_own_row *own = timechart_known_row(maker, event->tid);
 	int64_t result = (int64_t)event->values[0];
 	enum timechart_kind kind;
 	if (!find_kind(maker, event->record->event, strlen("sys_exit_"), &kind) || !own || !own->in_call ||

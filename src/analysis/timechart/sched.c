@@ -25,7 +25,7 @@ void timechart_on_switch(void *context, const struct tracker_event *event)
 	struct timechart_maker *maker = context;
 	uint32_t stack = timechart_stack(maker, event);
 	uint64_t time = event->record->time, state = event->values[2];
-	uint32_t cpu = event->sample->cpu;
+	uint32_t cpu = event->cpu;
 	struct timechart_own_row *last = timechart_known_row(maker, (uint32_t)event->values[0]);
 	struct timechart_own_row *next = timechart_known_row(maker, (uint32_t)event->values[1]);
 	if (last && last->state != STATE_NONE)
@@ -45,7 +45,7 @@ void timechart_on_switch(void *context, const struct tracker_event *event)
 static void wake(struct timechart_own_row *row, const struct tracker_event *event)
 {
 	if (row->state == STATE_BLOCKED)
-		add_span(&row->row, TIMECHART_BLOCKED, event->sample->cpu, row->since, event->record->time, 0);
+		add_span(&row->row, TIMECHART_BLOCKED, event->cpu, row->since, event->record->time, 0);
 	else if (row->state != STATE_NONE)
 		return;
 	row->since = event->record->time;

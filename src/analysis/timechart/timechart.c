@@ -36,7 +36,7 @@ static uint32_t resolve_stack(struct timechart_maker *maker, const struct tracke
 	const struct record *record = event->record;
 	const struct stack_options options = {0};
 	struct strbuf text = {0};
-	stack_resolve(maker->resolver, maker->session->machine, thread, record->event, event->sample, record->model_time, &options,
+	stack_resolve(maker->resolver, maker->session->machine, thread, record->event, tracker_sample(event), record->model_time, &options,
 		      &maker->stack);
 	for (size_t i = 0; i < maker->stack.frames.len; i++) {
 		const struct symbol *symbol = maker->stack.frames.data[i].symbol;
@@ -57,9 +57,8 @@ uint32_t timechart_stack(struct timechart_maker *maker, const struct tracker_eve
 	bool is_new;
 	if (!(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
 		return 0;
-	const struct thread *thread =
-		machine_thread_or_new(maker->session->machine, event->sample->pid, event->sample->tid, record->model_time);
-	uint64_t key = stack_chain_key(thread, record->event, event->sample, record->model_time);
+	const struct thread *thread = machine_thread_or_new(maker->session->machine, event->pid, event->tid, record->model_time);
+	uint64_t key = stack_chain_key(thread, record->event, tracker_sample(event), record->model_time);
 	if (!key)
 		return resolve_stack(maker, event, thread);
 	uint64_t *known = map64_insert(&maker->by_chain, key, &is_new);

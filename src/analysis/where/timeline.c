@@ -197,14 +197,15 @@ void where_leave(struct where_build *build, struct where_thread *thread, const s
 static void leave(struct where_build *build, const struct tracker_event *event, struct where_thread *thread, bool goes_on)
 {
 	const struct record *record = event->record;
-	const struct where_place *place = where_place_of(&build->timeline->places, record, event->sample, thread->task.thread, false);
+	const struct where_place *place =
+		where_place_of(&build->timeline->places, record, tracker_sample(event), thread->task.thread, false);
 	struct where_leaving leaving = {
-		.time = record->time, .model_time = record->model_time, .goes_on = goes_on, .has_copy = event->sample->stack_size};
+		.time = record->time, .model_time = record->model_time, .goes_on = goes_on, .has_copy = tracker_sample(event)->stack_size};
 	if (is_second(build, thread, place, leaving.has_copy, record->time))
 		return;
 	thread->part = place;
 	leaving.place = build->options->sampled_stacks && !leaving.has_copy ? where_likely_whole(build, thread, place) : place;
-	leaving.has_argument = where_argument(build->session->machine, event->sample, &leaving.argument);
+	leaving.has_argument = where_argument(build->session->machine, tracker_sample(event), &leaving.argument);
 	where_leave(build, thread, &leaving);
 }
 
@@ -276,10 +277,10 @@ static void on_switch(void *context, const struct tracker_event *event)
 	const struct record *record = event->record;
 	uint32_t next = (uint32_t)event->values[NEXT_PID];
 	struct where_thread *before = NULL;
-	uint32_t cpu = event->sample->cpu;
+	uint32_t cpu = event->cpu;
 	where_note_time(build, record->time);
 	/* What has ended has no number any more in our pid namespace. */
-	uint32_t previous = event->sample->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->sample->tid;
+	uint32_t previous = event->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->tid;
 	if (previous) {
 		uint64_t state = event->values[PREV_STATE];
 		build->timeline->has_stacks |= (record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
@@ -318,8 +319,8 @@ static void on_waking(void *context, const struct tracker_event *event)
 	uint32_t woken = (uint32_t)event->values[WOKEN_PID];
 	uint64_t flags = event->values[COMMON_FLAGS];
 	const struct where_waking waking = {.time = record->time,
-					    .pid = event->sample->pid,
-					    .tid = event->sample->tid,
+					    .pid = event->pid,
+					    .tid = event->tid,
 					    .in_hardirq = flags & FLAG_HARDIRQ,
 					    .in_softirq = flags & FLAG_SOFTIRQ};
 	where_note_time(build, record->time);
@@ -431,7 +432,7 @@ static void look_at_waits(struct where_build *build, uint64_t time)
 static void on_bio(struct where_build *build, const struct tracker_event *event, enum where_bio what)
 {
 	where_note_time(build, event->record->time);
-	where_devices_bio(&build->devices, what, event->values, event->sample->tid, event->record->time);
+	where_devices_bio(&build->devices, what, event->values, event->tid, event->record->time);
 }
 
 static void on_bio_queue(void *context, const struct tracker_event *event)

@@ -137,18 +137,18 @@ static bool goes_to_sleep(uint64_t state)
 static void on_end(void *context, const struct tracker_event *event)
 {
 	if (event->fields[0])
-		end_sleep(context, (uint32_t)event->values[0], event->sample);
+		end_sleep(context, (uint32_t)event->values[0], tracker_sample(event));
 }
 
 static void on_exit_of(void *context, const struct tracker_event *event)
 {
-	forget(context, event->sample->tid);
+	forget(context, event->tid);
 }
 
 /* Where a sched_stat event will say how long. */
 static void on_switch(void *context, const struct tracker_event *event)
 {
-	keep(context, event->sample->tid, event->record->header, event->sample->time);
+	keep(context, event->tid, event->record->header, event->time);
 }
 
 /* One task leaves the CPU, the other's sleep has ended at the latest. */
@@ -160,8 +160,8 @@ static void on_measured_switch(void *context, const struct tracker_event *event)
 		return;
 	forget(context, prev);
 	if (prev && goes_to_sleep(event->values[PREV_STATE]))
-		keep(context, prev, event->record->header, event->sample->time);
-	end_sleep(context, (uint32_t)event->values[NEXT_PID], event->sample);
+		keep(context, prev, event->record->header, event->time);
+	end_sleep(context, (uint32_t)event->values[NEXT_PID], tracker_sample(event));
 }
 
 static const struct tracker_handler stat_handlers[] = {

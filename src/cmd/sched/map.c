@@ -191,8 +191,8 @@ static void add_row(struct map_command *command, const struct tracker_event *eve
 		    const struct untrusted *comm)
 {
 	struct sched_rows *rows = &command->rows;
-	sched_rows_number(rows, event->sample->time);
-	sched_rows_number(rows, event->sample->cpu);
+	sched_rows_number(rows, event->time);
+	sched_rows_number(rows, event->cpu);
 	sched_rows_bytes(rows, in->name, strcspn(in->name, " "));
 	sched_rows_text(rows, untrusted_raw(comm));
 	sched_rows_number(rows, in->task.tid);
@@ -214,7 +214,7 @@ static void begin_rows(struct map_command *command)
 static void on_switch(void *context, const struct tracker_event *event)
 {
 	struct map_command *command = context;
-	uint32_t cpu = event->sample->cpu;
+	uint32_t cpu = event->cpu;
 	uint64_t time = event->record->model_time;
 	if (cpu >= SCHED_CPUS) {
 		command->left_out++;
@@ -237,7 +237,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	}
 	if (comes) {
 		add_columns(command, cpu, false);
-		add_time(&command->text, event->sample->time);
+		add_time(&command->text, event->time);
 		explain(&command->text, in, comm, time);
 		if (command->compact && is_new_cpu)
 			strbuf_printf(&command->text, " (CPU %u)", cpu);
@@ -245,7 +245,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	}
 	if (goes) {
 		add_columns(command, cpu, true);
-		add_time(&command->text, event->sample->time);
+		add_time(&command->text, event->time);
 		end_line(command);
 	}
 }

@@ -107,6 +107,7 @@ static struct error *print_text(struct timehist_command *command, struct wishes 
 	wishes->tracking.line = command->summary ? NULL : timehist_print_line;
 	pager_start("sched");
 	struct error *error = sched_timehist_create(command->opening.session, &wishes->tracking, ret);
+	timehist_flush(command);
 	if (!error && !command->summary)
 		timehist_print_header(command);
 	if (!error && has_sums(command))

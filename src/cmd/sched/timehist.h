@@ -9,6 +9,17 @@
 
 #define TIMEHIST_STACK_DEFAULT UINT64_MAX
 
+/* The column of a task, as it was made last. */
+struct timehist_label {
+	const struct thread *thread; /* NULL = none */
+	const struct untrusted *comm;
+	uint32_t pid;
+	bool idle;
+	uint8_t length;
+	char text[42];
+};
+enum { TIMEHIST_LABELS = 256 };
+
 struct timehist_command {
 	struct sched_input common;
 	const char *cpus, *pids, *tids, *priorities;
@@ -19,10 +30,11 @@ struct timehist_command {
 
 	struct opening opening;
 	struct stack stack;
-	struct strbuf text;	/* of the line that is made */
-	unsigned int cpu_count; /* of the recording's machine */
-	bool has_header;	/* it was printed */
-	struct sched_rows rows; /* --format: of lines */
+	struct strbuf text;			       /* of lines: the last one is being made; timehist_flush() */
+	struct timehist_label labels[TIMEHIST_LABELS]; /* by tid */
+	unsigned int cpu_count;			       /* of the recording's machine */
+	bool has_header;			       /* it was printed */
+	struct sched_rows rows;			       /* --format: of lines */
 };
 
 /* "name[tid]", or "name[tid/pid]" of a thread that isn't its process's first. */
@@ -31,6 +43,8 @@ void timehist_add_task(struct strbuf *out, const struct thread *thread, const st
 void timehist_print_header(struct timehist_command *command);
 /* For struct sched_timehist_options.line; the context is the command. */
 void timehist_print_line(void *context, const struct sched_line *line);
+/* Lines of a recording in a file are printed many at a time: those that wait. */
+void timehist_flush(struct timehist_command *command);
 /* Instead of all that: folded stacks of the waits. */
 struct error *timehist_print_folded(struct timehist_command *command, const struct sched_timehist_options *tracking);
 /* The same for programs: before the lines, each of them, and the sums. */

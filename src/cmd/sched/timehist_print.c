@@ -1,6 +1,7 @@
 /* The text of perf sched timehist, column by column as the kernel's tool prints it. */
 #include "cmd/sched/timehist.h"
 
+#include "analysis/tracker.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -75,13 +76,32 @@ void timehist_add_task(struct strbuf *out, const struct thread *thread, const st
 }
 
 /* Padded; longer names push what is behind. */
-static void add_task_column(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
+static void make_task_column(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
 {
 	strbuf_add_char(out, ' ');
 	size_t start = out->len;
 	timehist_add_task(out, thread, comm, idle);
 	sched_add_blanks(out, start, NAME_COLUMNS);
 	strbuf_add_char(out, ' ');
+}
+
+/* The same few tasks come again and again. */
+static void add_task_column(struct timehist_command *command, const struct thread *thread, const struct untrusted *comm, bool idle)
+{
+	struct strbuf *out = &command->text;
+	struct timehist_label *label = &command->labels[(thread->tid ^ (uint32_t)idle << 7) % TIMEHIST_LABELS];
+	if (label->thread == thread && label->comm == comm && label->pid == thread->pid && label->idle == idle) {
+		memcpy(strbuf_reserve(out, sizeof(label->text)), label->text, sizeof(label->text));
+		strbuf_advance(out, label->length);
+		return;
+	}
+	size_t start = out->len;
+	make_task_column(out, thread, comm, idle);
+	size_t length = out->len - start;
+	if (length > sizeof(label->text))
+		return;
+	*label = (struct timehist_label){.thread = thread, .comm = comm, .pid = thread->pid, .idle = idle, .length = (uint8_t)length};
+	memcpy(label->text, out->data + start, length);
 }
 
 /* Milliseconds, cut off behind the microseconds. */
@@ -121,16 +141,22 @@ static bool is_scheduler(const struct frame *frame)
 	return false;
 }
 
+static bool has_chain(const struct sched_line *line)
+{
+	return line->event->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+}
+
 void timehist_add_stack(struct timehist_command *command, const struct sched_line *line)
 {
 	enum { SCHEDULER_FRAMES = 2, MOST_FRAMES = 1 << 16 };
 	const struct stack_options options = {
 		.max_depth = (unsigned int)(command->max_stack < MOST_FRAMES ? command->max_stack : MOST_FRAMES) + SCHEDULER_FRAMES};
 	struct strbuf *out = &command->text;
-	if (!(line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
+	const struct record *record = line->event->record;
+	if (!has_chain(line))
 		return;
-	stack_resolve(command->opening.resolver, command->opening.session->machine, line->thread, line->record->event, line->sample,
-		      line->record->model_time, &options, &command->stack);
+	stack_resolve(command->opening.resolver, command->opening.session->machine, line->thread, record->event,
+		      tracker_sample(line->event), record->model_time, &options, &command->stack);
 	bool is_first = true;
 	for (size_t i = 0; i < command->stack.frames.len; i++) {
 		const struct frame *frame = &command->stack.frames.data[i];
@@ -151,7 +177,9 @@ static void add_next(struct strbuf *out, const struct sched_line *line)
 	strbuf_add_char(out, ' ');
 	size_t start = out->len;
 	strbuf_add_str(out, "next: ");
-	text_add_safe(out, untrusted_raw(line->next_comm), line->next_len);
+	size_t length;
+	const struct untrusted *name = sched_line_next_comm(line, &length);
+	text_add_safe(out, untrusted_raw(name), length);
 	strbuf_add_char(out, '[');
 	strbuf_add_u64(out, line->next_tid, 0);
 	strbuf_add_char(out, ']');
@@ -173,7 +201,7 @@ static void add_switch(struct timehist_command *command, const struct sched_line
 	enum { MS_COLUMNS = 6, WIDE_MS_COLUMNS = 9 };
 	struct strbuf *out = &command->text;
 	add_visual(command, line->cpu, line->idle ? 'i' : 's');
-	add_task_column(out, line->thread, line->comm, line->idle);
+	add_task_column(command, line->thread, line->comm, line->idle);
 	if (command->show_priority)
 		add_priority(out, line);
 	add_ms(out, line->wait, MS_COLUMNS);
@@ -187,7 +215,7 @@ static void add_switch(struct timehist_command *command, const struct sched_line
 		add_next(out, line);
 	else if (command->wakeups)
 		strbuf_add_chars(out, ' ', NAME_COLUMNS + 2);
-	if (command->stacks && !line->idle && line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN && command->max_stack) {
+	if (command->stacks && !line->idle && has_chain(line) && command->max_stack) {
 		strbuf_add_str(out, "   ");
 		timehist_add_stack(command, line);
 	}
@@ -203,7 +231,7 @@ static void add_other(struct timehist_command *command, const struct sched_line 
 	add_visual(command, moved ? line->cpu : UINT32_MAX, 'm');
 	if (moved && command->cpu_visual)
 		strbuf_add_char(out, ' ');
-	add_task_column(out, line->thread, line->comm, line->idle);
+	add_task_column(command, line->thread, line->comm, line->idle);
 	strbuf_printf(out, "  %9s  %9s%s  %9s %s: ", "", "", command->before_migrations ? "              " : "", "",
 		      moved ? "migrated" : "awakened");
 	timehist_add_task(out, line->other, line->other_comm, false);
@@ -211,13 +239,18 @@ static void add_other(struct timehist_command *command, const struct sched_line 
 		strbuf_printf(out, " cpu %u => %u", line->from_cpu, line->to_cpu);
 }
 
+void timehist_flush(struct timehist_command *command)
+{
+	fwrite(command->text.data, 1, command->text.len, stdout);
+	command->text.len = 0;
+}
+
 void timehist_print_line(void *context, const struct sched_line *line)
 {
-	enum { TIME_COLUMNS = 15 };
+	enum { TIME_COLUMNS = 15, PORTION = 32 << 10 };
 	struct timehist_command *command = context;
 	struct strbuf *out = &command->text;
 	timehist_print_header(command);
-	out->len = 0;
 	sched_add_time(out, line->time, TIME_COLUMNS);
 	sched_add_cpu(out, line->cpu);
 	if (line->kind == SCHED_LINE_SWITCH)
@@ -225,7 +258,8 @@ void timehist_print_line(void *context, const struct sched_line *line)
 	else
 		add_other(command, line);
 	strbuf_add_char(out, '\n');
-	fwrite(out->data, 1, out->len, stdout);
+	if (out->len >= PORTION || !command->opening.session->reader->stable)
+		timehist_flush(command);
 }
 
 /* ---- sums ---- */

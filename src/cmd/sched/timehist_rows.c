@@ -76,7 +76,9 @@ void timehist_rows_line(void *context, const struct sched_line *line)
 	if (command->state)
 		sched_rows_text(rows, is_switch ? state : NULL);
 	if (command->next) {
-		sched_rows_bytes(rows, is_switch ? untrusted_raw(line->next_comm) : "", is_switch ? line->next_len : 0);
+		size_t length = 0;
+		const char *name = is_switch ? untrusted_raw(sched_line_next_comm(line, &length)) : "";
+		sched_rows_bytes(rows, name, length);
 		sched_rows_number(rows, is_switch ? line->next_tid : 0);
 	}
 	if (shows_others(command))

@@ -151,7 +151,7 @@ static uint64_t call_number(const struct tracker_event *event)
 static void take_enter(struct replay *replay, const struct tracker_event *event, struct calling_thread *thread)
 {
 	const struct tracepoint_field *arguments = event->fields[1];
-	const struct sample *sample = event->sample;
+	const struct sample *sample = tracker_sample(event);
 	uint64_t number = call_number(event);
 	struct tracepoint_field argument;
 	size_t length = 0;
@@ -187,7 +187,7 @@ static bool take_stack(struct replay *replay, const struct arrival *arrival, boo
 static void take_exit(struct replay *replay, const struct tracker_event *event, const struct arrival *arrival)
 {
 	const struct trace_options *options = replay->trace->options;
-	const struct sample *sample = event->sample;
+	const struct sample *sample = tracker_sample(event);
 	struct calling_thread *ours = arrival->ours;
 	uint64_t number = call_number(event);
 	struct syscall call;
@@ -353,7 +353,7 @@ static void on_enter(void *context, const struct tracker_event *event)
 {
 	struct arrival arrival;
 
-	if (arrive(context, event->record, event->sample, &arrival))
+	if (arrive(context, event->record, tracker_sample(event), &arrival))
 		take_enter(context, event, arrival.ours);
 }
 
@@ -361,7 +361,7 @@ static void on_exit_of_call(void *context, const struct tracker_event *event)
 {
 	struct arrival arrival;
 
-	if (arrive(context, event->record, event->sample, &arrival))
+	if (arrive(context, event->record, tracker_sample(event), &arrival))
 		take_exit(context, event, &arrival);
 }
 
@@ -383,18 +383,18 @@ static void on_runtime(void *context, const struct tracker_event *event)
 	struct replay *replay = context;
 	struct arrival arrival;
 
-	if (!arrive(replay, event->record, event->sample, &arrival))
+	if (!arrive(replay, event->record, tracker_sample(event), &arrival))
 		return;
 	if (!replay->trace->options->sched)
 		take_event(replay, &arrival);
 	else if (replay->trace->sums)
-		syscall_sums_owner(replay->trace->sums, owner_of(replay, event->sample))->runtime += event->values[0];
+		syscall_sums_owner(replay->trace->sums, owner_of(replay, tracker_sample(event)))->runtime += event->values[0];
 }
 
 /* A signal or the end of a thread, where they have lines of their own; else it is an event like others, and false. */
 static bool arrive_mark(struct replay *replay, const struct tracker_event *event, struct arrival *ret)
 {
-	if (!arrive(replay, event->record, event->sample, ret))
+	if (!arrive(replay, event->record, tracker_sample(event), ret))
 		return false;
 	if (replay->shows_ends && tracker_has(replay->tracker, ENTER_EVENT))
 		return true;
@@ -413,7 +413,7 @@ static void show_signal(struct replay *replay, const struct tracker_event *event
 	struct strbuf detail = {0};
 
 	syscall_add_signal_code((uint32_t)event->values[0], (int32_t)event->values[1], &detail);
-	show_mark(replay, thread, pid, event->sample->time, "signal", "---", &detail);
+	show_mark(replay, thread, pid, event->time, "signal", "---", &detail);
 	strbuf_deinit(&detail);
 }
 
@@ -426,7 +426,7 @@ static void tell_waiting_before(struct replay *replay, struct calling_thread *th
 /* sig, code, sa_handler */
 static void on_signal(void *context, const struct tracker_event *event)
 {
-	const struct sample *sample = event->sample;
+	const struct sample *sample = tracker_sample(event);
 	struct replay *replay = context;
 	struct arrival arrival;
 
@@ -453,7 +453,7 @@ static void on_sent(void *context, const struct tracker_event *event)
 		thread_ends_take_sent(&replay->ends, target, event->values[0]);
 	if (event->values[2] != IGNORED || !thread)
 		return;
-	tell_waiting_before(replay, thread, event->sample->time);
+	tell_waiting_before(replay, thread, event->time);
 	show_signal(replay, event, thread, thread->pid);
 }
 
@@ -473,7 +473,7 @@ static void show_end(struct replay *replay, struct calling_thread *thread, uint3
 
 static void on_end(void *context, const struct tracker_event *event)
 {
-	const struct sample *sample = event->sample;
+	const struct sample *sample = tracker_sample(event);
 	struct replay *replay = context;
 	struct arrival arrival;
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7, STOPS = 200000 };
+enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7, STOPS = 200000, LONG_ROUND = 100000 };
 
 static void add_sample(struct strbuf *out, uint64_t id, uint64_t time)
 {
@@ -123,6 +123,7 @@ struct walk {
 	uint64_t others;
 	uint64_t told; /* hash of what else comes, and when */
 	uint64_t broken, counted, records;
+	uint64_t digested;
 };
 
 static void hash_other(void *context, const struct record *record)
@@ -131,16 +132,54 @@ static void hash_other(void *context, const struct record *record)
 	walk->told = hash_combine(walk->told, hash_combine(hash_combine(record->time, record->model_time), record->offset));
 }
 
-static struct walk walk(unsigned int jobs, bool choose)
+/* As add_sample() has made them; of some nothing can be taken. */
+static bool digest(void *context, const struct event *event, const struct record_header *header, struct sample_digest *ret)
+{
+	uint64_t identifier, time;
+	memcpy(&identifier, header + 1, sizeof(identifier));
+	memcpy(&time, (const uint8_t *)header + 24, sizeof(time));
+	ret->values[0] = identifier;
+	ret->values[1] = time;
+	return time % 7;
+}
+
+static void check_digest(const struct record *record)
+{
+	const uint64_t *values = record->digest->values;
+	assert_ptr_equal(record->digest->event, record->event);
+	assert_int_equal(values[0], record->event->ids.data[0]);
+	assert_int_equal(values[1], record->time);
+	assert_int_not_equal(record->time % 7, 0);
+}
+
+struct way {
+	void (*make)(struct strbuf *out);
+	unsigned int jobs;
+	bool choose, digest;
+	uint64_t ends; /* sample behind which no digests are asked for any more; 0 = never */
+};
+
+static struct walk walk_so(struct way way)
 {
 	struct walk walk = {0};
-	struct session *session = open_session(jobs);
+	struct session *session = open_records(way.make, way.jobs);
 	struct record record;
 	struct error *error = NULL;
 	session_tell_others(session, hash_other, &walk);
-	if (choose)
+	if (way.digest) {
+		assert_true(session_digest_samples(session, digest, NULL, 2));
+		assert_false(session_digest_samples(session, digest, NULL, 2));
+	}
+	if (way.choose)
 		session_choose_events(session, is_named_wanted, NULL);
-	while (session_next_sample(session, &record, &error) > 0) {
+	for (uint64_t i = 1; session_next_sample(session, &record, &error) > 0; i++) {
+		if (record.digest) {
+			check_digest(&record);
+			assert_true(way.digest && (!way.ends || i <= way.ends));
+			walk.digested++;
+		}
+		if (i == way.ends)
+			session_end_digests(session);
 		if (!is_named_wanted(NULL, record.event)) {
 			walk.others++;
 			continue;
@@ -157,6 +196,11 @@ static struct walk walk(unsigned int jobs, bool choose)
 	walk.records = session->record_counts[RECORD_SAMPLE];
 	session_close(session);
 	return walk;
+}
+
+static struct walk walk(unsigned int jobs, bool choose)
+{
+	return walk_so((struct way){make_rounds, .jobs = jobs, .choose = choose});
 }
 
 static void check_same(const struct walk *a, const struct walk *b)
@@ -179,6 +223,34 @@ static void test_same_turns(void **state)
 	check_same(&alone, &both);
 	assert_int_equal(alone.others, ahead.others);
 	assert_true(chosen.others < alone.others / 10);
+}
+
+/* Behind the others a round of more samples than digests are kept of. */
+static void make_long_round(struct strbuf *out)
+{
+	make_rounds(out);
+	for (uint64_t cpu = 0; cpu < 2; cpu++)
+		for (uint64_t i = 0; i < LONG_ROUND; i++)
+			add_sample(out, i % 3 ? OTHER_ID : WANTED_ID, 1000000000 + i * 10 + cpu);
+	made_round(out, 0);
+}
+
+/* Digests tell what the samples do, and change nothing else. How many there are depends on which thread is the slower one. */
+static void test_digests(void **state)
+{
+	void (*const makes[])(struct strbuf * out) = {make_rounds, make_long_round};
+	for (size_t i = 0; i < 2; i++) {
+		struct walk plain = walk_so((struct way){makes[i], .jobs = 1});
+		struct walk alone = walk_so((struct way){makes[i], .jobs = 1, .digest = true});
+		struct walk ahead = walk_so((struct way){makes[i], .jobs = 2, .digest = true});
+		struct walk chosen = walk_so((struct way){makes[i], .jobs = 2, .choose = true, .digest = true});
+		struct walk ended = walk_so((struct way){makes[i], .jobs = 2, .digest = true, .ends = 10000});
+		assert_int_equal(alone.digested, 0);
+		check_same(&plain, &alone);
+		check_same(&plain, &ahead);
+		check_same(&plain, &chosen);
+		check_same(&plain, &ended);
+	}
 }
 
 /* Whoever has seen enough leaves a thread that is at work. */
@@ -241,10 +313,8 @@ int session_ahead_tests(void);
 int session_ahead_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_turns),
-		cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_same_turns), cmocka_unit_test(test_digests), cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_others),	   cmocka_unit_test(test_stops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,7 +281,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	struct seen *seen = context;
 
 	assert_true(seen->count < 4);
-	seen->times[seen->count++] = event->sample->time;
+	seen->times[seen->count++] = event->time;
 }
 
 static void test_trackers_are_told(void **state)

@@ -125,6 +125,20 @@ def test_without_return_compression(perf, oracle, walk, tmp_path):
     assert theirs.count("\n") == 13 and shown(perf, "script", "--itrace=b", "-i", path) == theirs
 
 
+@pytest.mark.parametrize("begin", [0, 8, 51, -3, 0.5])
+def test_snapshots_that_overlap(perf, oracle, walk, tmp_path, begin):
+    """Each has what the area held, so that the second one begins in the middle of the first: with any byte, and with a point of synchronization in both."""
+    at = walk.at
+    block = walk.start() + walk.rest() + pt_ip("pgd")
+    pauses = [pt_sync(time) + pt_tsc(time + 100) + pt_ip("pge", at["wait"]) + pt_ip("pgd") for time in (1600, 1800)]
+    begin = len(block) + begin if begin in (-3, 0.5) else begin
+    first, second = block + pauses[0], (block + pauses[0] + pauses[1])[int(begin):]
+    assert len(first) % 8
+    path = walk.write(tmp_path / "perf.data", [(0, 0, -1, first), (0, 0, -1, second)], snapshots=1)
+    theirs = shown(oracle, "script", "--itrace=be", "-i", path)
+    assert theirs.count("\n") >= 14 and "error" not in theirs and shown(perf, "script", "--itrace=be", "-i", path) == theirs
+
+
 def test_threads_without_times(perf, oracle, walk, tmp_path):
     trace = walk.start() + walk.rest() + pt_ip("pgd")
     path = tmp_path / "perf.data"

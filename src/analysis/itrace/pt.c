@@ -101,7 +101,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	state->config.cpuid_0x15_ebx = (uint32_t)pt_info_word(info, PT_TSC_CTC_NUMERATOR);
 	if (frequency_bits)
 		state->config.mtc_freq = (uint8_t)((itrace->source->attr.config & frequency_bits) >> __builtin_ctzll(frequency_bits));
-	state->snapshots = pt_info_word(info, PT_SNAPSHOTS) != 0;
+	state->snapshots = itrace->in_samples || pt_info_word(info, PT_SNAPSHOTS) != 0;
 	add_events(itrace, state);
 	return NULL;
 }

@@ -133,6 +133,7 @@ numbers asked.data >asked
 record -o samples.data -e '{intel_pt//u,cpu-clock:u}' --aux-sample=512 -- loop 60000000
 $theirs script -D -i samples.data 2>/dev/null >dump
 at_least "$(grep -c ' MNT 0x' dump)" 80 "points in samples"
+at_least "$(perf script -i samples.data --itrace=b 2>/dev/null | grep -c 'loop.*branches:u: .* spin')" 40 "branches in samples"
 [ "$(perf script -D -i samples.data 2>/dev/null | grep -c 'PERF_RECORD_AUXTRACE size')" = 0 ] || fail "there is a trace beside the samples"
 
 # A recorder that is killed leaves what it has written.

@@ -29,7 +29,7 @@ One line of the text is one thing; '#' begins a comment:
     lost id=1 lost=9          lost_samples lost=3          throttle id=1          switch out=1          cgroup id=5 name=/a
     namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= flags= name=     bpf type=1 flags=0 id=7
     sample event=0 ip=0x400123 pid=1 tid=1 time=10 addr=0 cpu=0 period=1 id=1 chain=user,0x400123,0x401000 raw=00ff
-           regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… hw_index=0 weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
+           regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… hw_index=0 weight=3 data_src=0x1 read=5 transaction=0 phys=0 aux=hex …
     deferred cookie=7 tid=1 chain=user,0x401000     the end of chains that end with "deferred,7"
     round
     stat_round is_final=1 time_ns=5             any other type by its name in records.def, with its fields: numbers, BYTES and REST in hexadecimal,
@@ -350,7 +350,7 @@ class Maker:
             return self.pack("Q", get(name))
         identity = get("id", str(event.ids[0]) if event.ids else "0")
         chain = self.words(fields.get("chain", ""))
-        raw = bytes.fromhex(fields.get("raw", ""))
+        raw, aux = bytes.fromhex(fields.get("raw", "")), bytes.fromhex(fields.get("aux", ""))
         regs = [number(word) for word in fields.get("regs", "").split(",") if word]
         intr = [number(word) for word in fields.get("intr", "").split(",") if word]
         stack = bytes.fromhex(fields.get("stack", ""))
@@ -368,6 +368,7 @@ class Maker:
             "WEIGHT": lambda: u64("weight"), "WEIGHT_STRUCT": lambda: self.pack("IHH", get("weight"), get("ins_lat"), get("p_stage")),
             "DATA_SRC": lambda: u64("data_src"), "TRANSACTION": lambda: u64("transaction"),
             "REGS_INTR": lambda: self.pack("Q" * (1 + len(intr)), 2 if intr else 0, *intr), "PHYS_ADDR": lambda: u64("phys"),
+            "AUX": lambda: self.pack("Q", len(aux)) + aux,
             "CGROUP": lambda: u64("cgroup"), "DATA_PAGE_SIZE": lambda: u64("data_page"), "CODE_PAGE_SIZE": lambda: u64("code_page"),
         }
         return b"".join(make() for name, make in parts.items() if event.sample & SAMPLE[name])

@@ -136,9 +136,9 @@ event dummy:u type=1 config=9 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER flags=s
 """
 
 
-def pt_recording(pieces, records, config=PT_BRANCHES | TSC_BIT, conversion=(0, 1, 0), head=PT_HEAD, pipe=False, switches=3):
+def pt_recording(pieces, records, config=PT_BRANCHES | TSC_BIT, conversion=(0, 1, 0), head=PT_HEAD, pipe=False, switches=3, snapshots=0):
     """pieces: [(queue, cpu, tid, bytes)]. records: more lines."""
-    words = [PT_PMU, *conversion, 1, TSC_BIT, NO_RETURN_COMPRESSION, switches, 0, 1, MTC_BIT, 0x3c000, 2, 1, CYC_BIT, 20, 0]
+    words = [PT_PMU, *conversion, 1, TSC_BIT, NO_RETURN_COMPRESSION, switches, snapshots, 1, MTC_BIT, 0x3c000, 2, 1, CYC_BIT, 20, 0]
     lines = [head.format(config=config), f"auxtrace_info type={PT_TYPE} words={','.join(map(str, words))}"]
     offsets = {}
     for queue, cpu, tid, trace in pieces:

@@ -73,6 +73,7 @@ struct itrace {
 	VEC(struct trace_runner) runners; /* by CPU */
 	const struct record_auxtrace_info *info;
 	uint64_t aux_flags;	   /* of all its AUX records (PERF_AUX_FLAG_*) */
+	bool in_samples;	   /* pieces are what samples bring (PERF_SAMPLE_AUX) */
 	struct trace_clock clock;  /* multiplier 0 = unknown */
 	struct resolver *resolver; /* of the session's machine: for code */
 	void *state;		   /* the decoder's */

@@ -261,25 +261,59 @@ bool itrace_is_in(struct reader *recording)
 	return false;
 }
 
-static void add_piece(struct itrace *itrace, struct map64 *places, const struct record_auxtrace *record, uint64_t offset)
+/* Of a CPU, or of a thread where there is none. */
+static void add_piece(struct itrace *itrace, struct map64 *places, const struct trace_queue *owner, struct trace_piece piece)
 {
 	bool fresh;
+	if (itrace->queues.len == QUEUES_MAX && !map64_find(places, owner->index))
+		return;
+	uint64_t *place = map64_insert(places, owner->index, &fresh);
+	if (fresh) {
+		*place = itrace->queues.len;
+		vec_push(&itrace->queues, *owner);
+	}
+	vec_push(&itrace->queues.data[*place].pieces, piece);
+}
+
+static void add_recorded(struct itrace *itrace, struct map64 *places, const struct record_auxtrace *record, uint64_t offset)
+{
 	uint64_t size;
 	const struct reader *reader = itrace->session->reader;
 	if (reader_in_file(reader, &record->header))
 		offset = (uint64_t)((const uint8_t *)record - reader->records);
 	const void *trace = reader_trace(reader, &record->header, offset, &size);
-	if (!trace || (itrace->queues.len == QUEUES_MAX && !map64_find(places, record->index)))
+	const struct trace_queue owner = {.itrace = itrace,
+					  .index = record->index,
+					  .cpu = (uint32_t)record->cpu,
+					  .tid = record->cpu == -1 ? (uint32_t)record->tid : (uint32_t)-1};
+	if (trace)
+		add_piece(itrace, places, &owner, (struct trace_piece){trace, size});
+}
+
+/* What a sample brings of the trace: of its CPU the newest, a part of which the sample before may have had as well. */
+static void add_sampled(struct itrace *itrace, struct map64 *places, const struct record_header *header)
+{
+	const struct reader *reader = itrace->session->reader;
+	const struct event *event = reader_event(reader, header);
+	struct sample sample;
+	if (!event || !(event->attr.sample_type & PERF_SAMPLE_AUX) ||
+	    sample_decode(&reader->layouts[event->index], &event->attr, header, &sample) || !sample.aux_size)
 		return;
-	uint64_t *place = map64_insert(places, record->index, &fresh);
-	if (fresh) {
-		*place = itrace->queues.len;
-		vec_push(&itrace->queues, (struct trace_queue){.itrace = itrace,
-							       .index = record->index,
-							       .cpu = (uint32_t)record->cpu,
-							       .tid = record->cpu == -1 ? (uint32_t)record->tid : (uint32_t)-1});
-	}
-	vec_push(&itrace->queues.data[*place].pieces, (struct trace_piece){trace, size});
+	const bool by_cpu = event->attr.sample_type & PERF_SAMPLE_CPU;
+	const struct trace_queue owner = {.itrace = itrace,
+					  .index = by_cpu ? sample.cpu : sample.tid,
+					  .cpu = by_cpu ? sample.cpu : (uint32_t)-1,
+					  .tid = by_cpu ? (uint32_t)-1 : sample.tid};
+	itrace->in_samples = true;
+	add_piece(itrace, places, &owner, (struct trace_piece){sample.aux, sample.aux_size});
+}
+
+static bool has_traces_in_samples(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_AUX)
+			return true;
+	return false;
 }
 
 static void take_clock(struct trace_clock *clock, const struct record_time_conv *record)
@@ -299,6 +333,7 @@ static void find_trace(struct itrace *itrace)
 	uint64_t offset = reader->data_offset, next = offset;
 	const struct record_header *header;
 	struct map64 places = {0};
+	bool in_samples = has_traces_in_samples(&reader->events);
 	for (; (header = reader_record(reader, &next, false)); offset = next) {
 		if (header->type == RECORD_AUXTRACE_INFO && !itrace->info)
 			itrace->info = (const struct record_auxtrace_info *)header;
@@ -307,7 +342,9 @@ static void find_trace(struct itrace *itrace)
 		if (header->type == RECORD_AUX)
 			itrace->aux_flags |= ((const struct record_aux *)header)->flags;
 		if (header->type == RECORD_AUXTRACE)
-			add_piece(itrace, &places, (const struct record_auxtrace *)header, offset);
+			add_recorded(itrace, &places, (const struct record_auxtrace *)header, offset);
+		if (header->type == RECORD_SAMPLE && in_samples)
+			add_sampled(itrace, &places, header);
 	}
 	map64_deinit(&places);
 }

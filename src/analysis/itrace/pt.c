@@ -101,7 +101,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	state->config.cpuid_0x15_ebx = (uint32_t)pt_info_word(info, PT_TSC_CTC_NUMERATOR);
 	if (frequency_bits)
 		state->config.mtc_freq = (uint8_t)((itrace->source->attr.config & frequency_bits) >> __builtin_ctzll(frequency_bits));
-	state->snapshots = pt_info_word(info, PT_SNAPSHOTS) != 0;
+	state->snapshots = itrace->in_samples || pt_info_word(info, PT_SNAPSHOTS) != 0;
 	add_events(itrace, state);
 	return NULL;
 }
@@ -131,13 +131,60 @@ static void join_pieces(struct trace_queue *queue, struct pt_queue *own)
 	pt_begin_trace(queue, own->joined, size);
 }
 
+/* Where the trace goes on that ends at before[*size]: the bytes of `piece` that are there already, or 0. What is in both has a point of
+ * synchronization, with its time. Recorders fill up with zeros to a multiple of 8 bytes: these are cut off. */
+static uint64_t find_overlap(const uint8_t *before, uint64_t *size, const struct trace_piece *piece)
+{
+	enum { KEY_SIZE = 32, PAD_MAX = 7 };
+	static const uint8_t point[] = "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82";
+	const uint8_t *key = memmem(piece->data, piece->size, point, sizeof(point) - 1);
+	const uint64_t key_at = key ? (uint64_t)(key - piece->data) : 0;
+	if (!key || piece->size - key_at < KEY_SIZE)
+		return 0;
+	const uint8_t *found = memmem(before, *size, key, KEY_SIZE);
+	uint64_t rest = found ? *size - (uint64_t)(found - before) : 0, pad = 0;
+	const uint64_t common = rest < piece->size - key_at ? rest : piece->size - key_at;
+	while (common && memcmp(found, key, common - pad) != 0)
+		if (pad == PAD_MAX || before[*size - ++pad])
+			return 0;
+	*size -= pad;
+	return found ? key_at + common - pad : 0;
+}
+
+/* The next piece; those that go on where the one before ends become one with it. */
+static const uint8_t *join_overlapping(struct trace_queue *queue, struct pt_queue *own, uint64_t *ret_size)
+{
+	const struct trace_piece *piece = &queue->pieces.data[own->piece++];
+	const uint8_t *trace = piece->data;
+	uint64_t size = piece->size, overlap;
+	free(own->joined);
+	own->joined = NULL;
+	for (; own->piece < queue->pieces.len; own->piece++) {
+		piece = &queue->pieces.data[own->piece];
+		overlap = find_overlap(trace, &size, piece);
+		if (!overlap)
+			break;
+		const bool first = !own->joined;
+		own->joined = mem_resize(own->joined, size + piece->size - overlap + 1);
+		if (first)
+			memcpy(own->joined, trace, size);
+		memcpy(own->joined + size, piece->data + overlap, piece->size - overlap);
+		trace = own->joined;
+		size += piece->size - overlap;
+	}
+	*ret_size = size;
+	return trace;
+}
+
 bool pt_next_piece(struct trace_queue *queue)
 {
 	struct pt_queue *own = queue->decoder;
 	if (own->piece >= queue->pieces.len)
 		return false;
-	const struct trace_piece *piece = &queue->pieces.data[own->piece++];
-	pt_begin_trace(queue, piece->data, piece->size);
+	pt_end_trace(own);
+	uint64_t size;
+	const uint8_t *trace = join_overlapping(queue, own, &size);
+	pt_begin_trace(queue, trace, size);
 	return true;
 }
 

@@ -125,6 +125,37 @@ def test_without_return_compression(perf, oracle, walk, tmp_path):
     assert theirs.count("\n") == 13 and shown(perf, "script", "--itrace=b", "-i", path) == theirs
 
 
+@pytest.mark.parametrize("begin", [0, 8, 51, -3, 0.5])
+def test_snapshots_that_overlap(perf, oracle, walk, tmp_path, begin):
+    """Each has what the area held, so that the second one begins in the middle of the first: with any byte, and with a point of synchronization in both."""
+    at = walk.at
+    block = walk.start() + walk.rest() + pt_ip("pgd")
+    pauses = [pt_sync(time) + pt_tsc(time + 100) + pt_ip("pge", at["wait"]) + pt_ip("pgd") for time in (1600, 1800)]
+    begin = len(block) + begin if begin in (-3, 0.5) else begin
+    first, second = block + pauses[0], (block + pauses[0] + pauses[1])[int(begin):]
+    assert len(first) % 8
+    path = walk.write(tmp_path / "perf.data", [(0, 0, -1, first), (0, 0, -1, second)], snapshots=1)
+    theirs = shown(oracle, "script", "--itrace=be", "-i", path)
+    assert theirs.count("\n") >= 14 and "error" not in theirs and shown(perf, "script", "--itrace=be", "-i", path) == theirs
+
+
+def test_traces_in_samples(perf, walk, tmp_path):
+    """What samples bring is decoded as snapshots are, and samples are there beside it. The kernel's perf shows such traces only with their samples."""
+    at = walk.at
+    block = walk.start() + walk.rest() + pt_ip("pgd")
+    more = pt_sync(1600) + pt_tsc(1700) + pt_ip("pge", at["wait"]) + pt_ip("pgd")
+    pieces = [block, (block + more)[8:]]
+    snapshots = walk.write(tmp_path / "snapshots.data", [(0, 0, -1, piece) for piece in pieces], snapshots=1)
+    head = PT_HEAD + "event cycles:u config=0 type=0 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER|AUX flags=sample_id_all ids=5,6\n"
+    samples = "".join(f"sample ip={at['wait']} pid=7 tid=7 time={time} cpu=0 id=5 aux={traces.padded(piece).hex()}\n" for time, piece in zip((1550, 1750), pieces))
+    in_samples = walk.path.parent / "samples.data"
+    before, after = walk.records[:walk.records.index("exit")], walk.records[walk.records.index("exit"):]
+    in_samples.write_bytes(pt_recording([], before + samples + after, head=head))
+    shown_lines = [shown(perf, "script", "--itrace=be", "-i", path).splitlines() for path in (snapshots, in_samples)]
+    assert len(shown_lines[0]) == 15 and [line for line in shown_lines[1] if "cycles:u" not in line] == shown_lines[0]
+    assert sum("cycles:u" in line for line in shown_lines[1]) == 2
+
+
 def test_threads_without_times(perf, oracle, walk, tmp_path):
     trace = walk.start() + walk.rest() + pt_ip("pgd")
     path = tmp_path / "perf.data"

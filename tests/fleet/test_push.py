@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -128,6 +129,11 @@ def test_otlp(perf, made, engine, tmp_path):
     resource = text[:text.index("scope_profiles {")]
     attributes = dict(re.findall(r'key: "(.*)"\n *value \{\n *string_value: "(.*)"', resource))
     assert attributes == {"host.name": "web1", "service.name": "shop", "region": "north"}
+    if clone := os.environ.get("OTLP_PROTO"):  # a clone of opentelemetry-proto: the same by the whole definition
+        package = "opentelemetry.proto.collector.profiles.v1development"
+        done = subprocess.run(["protoc", f"-I{clone}", f"--decode={package}.ExportProfilesServiceRequest", f"{package.replace('.', '/')}/profiles_service.proto"], input=data,
+                              capture_output=True, check=True)
+        assert b'key: "service.name"' in done.stdout and not re.search(rb"^ *\d+:", done.stdout, re.M)
     rows = exported.otlp(data)
     for event in test_export.EVENTS:
         periods = test_export.sums([row for row in rows if row[0] == NAMES.get(event, event)], 3)
@@ -221,6 +227,17 @@ def test_certificates(perf, made, tmp_path):
         port = engine.place.rpartition(":")[2]
         done = push(perf, made, f"otlps://localhost:{port}", "--ca-file", certificate[0], fails=True)  # another name than it is for
         assert len(engine.requests) == 1 and f"localhost:{port}" in done.stderr
+
+
+@pytest.mark.parametrize("kind, nothing", [("pyroscope", b""), ("parca", b'{"series":[]}'), ("otlp", b"")])
+def test_check(perf, tmp_path, engine, kind, nothing):
+    """perf agent check sends what has nothing in it: that just this is refused tells that one may write there."""
+    (tmp_path / "conf").write_text(f"[agent]\nspool = {tmp_path}/spool\n[sink main]\nurl = {kind}://{engine.place}\n")
+    for status, fine in ((200, True), (400, True), (401, False), (404, False), (500, False)):
+        engine.answers = [(status, {}, b"")]
+        done = perf("agent", "check", "--config", "conf", cwd=tmp_path)
+        assert ("sink 'main': fine" in done.stdout) == fine and (fine or f"status {status}" in done.stdout), done.stdout
+        assert engine.requests.pop().body == nothing
 
 
 def test_mistakes(perf, made):

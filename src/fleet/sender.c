@@ -1,6 +1,6 @@
-/* The sender: a thread that sends the oldest batch of a spool until the engine has it. One lock for the spool and the counts, which isn't held
- * while something is sent; what is being sent is a copy, and its batch, the oldest, isn't dropped meanwhile: whether the engine has it
- * isn't known before it answers. */
+/* The sender: a thread that sends the oldest batch of a spool until the engine has it. One lock for the spool and the counts, which
+ * isn't held while something is sent; what is being sent is a copy, and its batch, the oldest, isn't dropped meanwhile: whether the
+ * engine has it isn't known before it answers. */
 #include "fleet/sender.h"
 
 #include "base/clock.h"

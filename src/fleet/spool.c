@@ -1,11 +1,11 @@
 /* The spool (spool.h).
  *
- * A file is a head and the batch. The head has a sum of itself, so that of a batch that is damaged behind it one still knows how many samples
- * are gone.
+ * A file is a head and the batch. The head has a sum of itself, so that of a batch that is damaged behind it one still knows how many
+ * samples are gone.
  *
- * Notes of what was dropped are two places in one file, written in turn, each with a sum: a note that was cut off leaves the one before. They
- * need no room, so that a full disk doesn't stop them. The newest says which batch was dropped last; if its file is still there, the
- * process was killed before it could remove it. */
+ * Notes of what was dropped are two places in one file, written in turn, each with a sum: a note that was cut off leaves the one before.
+ * They need no room, so that a full disk doesn't stop them. The newest says which batch was dropped last; if its file is still there,
+ * the process was killed before it could remove it. */
 #include "fleet/spool.h"
 
 #include "base/cleanup.h"

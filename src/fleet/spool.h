@@ -4,8 +4,8 @@
  *	FOLDER/dropped                  how much was given up since the folder was made
  *	FOLDER/0000000000000007.batch   a batch, by its number; brought to disk before it has its name
  *
- * A batch that is given up is first noted, then removed: who is killed in between finds the note, and doesn't count it again. Without a folder
- * all is in memory. One thread at a time.
+ * A batch that is given up is first noted, then removed: who is killed in between finds the note, and doesn't count it again. Without a
+ * folder all is in memory. One thread at a time.
  */
 #pragma once
 
@@ -40,8 +40,8 @@ struct spool {
 	uint64_t notes; /* that were written */
 };
 
-/* NULL = no folder. Another process that has it is an error, as is a folder in which others may write. *ret_damaged: files that were no batches
- * any more; they are removed and counted as dropped, with as many samples as they still tell. */
+/* NULL = no folder. Another process that has it is an error, as is a folder in which others may write. *ret_damaged: files that were no
+ * batches any more; they are removed and counted as dropped, with as many samples as they still tell. */
 struct error *spool_open(const char *folder, struct spool **ret, struct spool_totals *ret_damaged);
 void spool_close(struct spool *spool);
 
@@ -56,6 +56,6 @@ void spool_drop(struct spool *spool, size_t place);
 /* Counts a batch as dropped that could not be added. */
 void spool_count_dropped(struct spool *spool, uint64_t samples);
 
-/* The bytes of a file as a batch: false where they aren't one, or not whole. `ret->samples` is set where at least that can be told. `ret_data`
- * lies in `file`. */
+/* The bytes of a file as a batch: false where they aren't one, or not whole. `ret->samples` is set where at least that can be told.
+ * `ret_data` lies in `file`. */
 bool spool_decode(const void *file, size_t size, struct spool_batch *ret, const void **ret_data, size_t *ret_size);

@@ -66,11 +66,13 @@ def check_profile(data, event, tmp_path):
     unit = "nanoseconds" if kind == "cpu" else "count"
     assert types == [["samples", "count"], [kind, unit]]
     assert [strings[protobuf.one(protobuf.decode(profile[11][0]), field)] for field in (1, 2)] == [kind, unit]
-    found = collections.defaultdict(lambda: [0, 0])
+    found, seen = collections.defaultdict(lambda: [0, 0]), set()
     for sample in map(protobuf.decode, profile[2]):
         stack = tuple(name for location in reversed(protobuf.packed(sample[1][0])) for name in locations[location])
         found[stack] = [a + b for a, b in zip(found[stack], protobuf.packed(sample[2][0]))]
-        assert {strings[protobuf.one(label, 1)] for label in map(protobuf.decode, sample[3])} == {"comm"}  # no series for each thread
+        (key, comm), = [(strings[protobuf.one(label, 1)], strings[protobuf.one(label, 2)]) for label in map(protobuf.decode, sample[3])]
+        assert key == "comm" and (stack, comm) not in seen  # no series for each thread
+        seen.add((stack, comm))
     assert dict(found) == wanted(event)
     assert protobuf.one(profile, 9) == (TIME - TIME % 60) * 10**9 and protobuf.one(profile, 10) == 60 * 10**9
     return profile

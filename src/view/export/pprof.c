@@ -133,6 +133,45 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 	end_message(writing, PPROF_SAMPLE);
 }
 
+/* Where threads aren't told apart, rows that differ in nothing else are one sample. */
+static void add_sums(struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	struct map64 places = {0};
+	VEC(struct samples_row) sums = {0};
+	for (size_t i = 0; i < samples->rows.len; i++) {
+		const struct samples_row *row = &samples->rows.data[i];
+		if (!is_chosen(writing->choice, row))
+			continue;
+		uint32_t comm = string_table_lasting(&writing->strings, samples->actors.data[row->actor].comm);
+		bool is_new;
+		uint64_t *place = map64_insert(&places, (uint64_t)row->stack << 32 | comm, &is_new);
+		if (is_new) {
+			*place = sums.len;
+			vec_push(&sums, *row);
+			continue;
+		}
+		sums.data[*place].count += row->count;
+		sums.data[*place].period += row->period;
+	}
+	for (size_t i = 0; i < sums.len; i++)
+		add_sample(writing, &sums.data[i]);
+	map64_deinit(&places);
+	vec_deinit(&sums);
+}
+
+static void add_samples(struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	if (writing->choice->window && writing->choice->set != PPROF_ALL_SETS) {
+		add_sums(writing);
+		return;
+	}
+	for (size_t i = 0; i < samples->rows.len; i++)
+		if (is_chosen(writing->choice, &samples->rows.data[i]))
+			add_sample(writing, &samples->rows.data[i]);
+}
+
 /* ---- what they refer to ---- */
 
 static void add_location(struct writing *writing, size_t number)
@@ -213,9 +252,7 @@ static void add_profile(struct writing *writing)
 	const struct samples *samples = writing->samples;
 	string_table_number(&writing->strings, ""); /* number 0 */
 	add_value_types(writing);
-	for (size_t i = 0; i < samples->rows.len; i++)
-		if (is_chosen(writing->choice, &samples->rows.data[i]))
-			add_sample(writing, &samples->rows.data[i]);
+	add_samples(writing);
 	for (size_t i = 0; i < writing->locations.list.len; i++)
 		add_location(writing, i);
 	for (size_t i = 0; i < samples->mappings.len; i++)

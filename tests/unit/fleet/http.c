@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static enum receiver_way way;
+static atomic_int way; /* enum receiver_way */
 static atomic_uint requests;
 static struct receiver *receiver;
 static struct http *http;
@@ -24,7 +24,7 @@ static char *url;
 static enum receiver_way choose(void *context, unsigned int number, const char *path)
 {
 	atomic_fetch_add(&requests, 1);
-	return way;
+	return (enum receiver_way)atomic_load(&way);
 }
 
 static void keep(void *context, const char *path, const struct strbuf *body)
@@ -34,7 +34,7 @@ static void keep(void *context, const char *path, const struct strbuf *body)
 static int start(void **state)
 {
 	uint16_t port;
-	way = RECEIVER_TAKES;
+	atomic_store(&way, RECEIVER_TAKES);
 	atomic_store(&requests, 0);
 	receiver = receiver_start(choose, keep, NULL, &port);
 	url = mem_printf("http://127.0.0.1:%u/?secret=hush", port);
@@ -69,7 +69,7 @@ static void within_limits(void **state)
 	assert_null(strstr(error_message(error), "hush")); /* what is behind the host may be a statement */
 	assert_null(answer.body.data);
 	error_free(error);
-	way = RECEIVER_IS_BUSY;
+	atomic_store(&way, RECEIVER_IS_BUSY);
 	assert_null(http_do(http, &asked, 2, &answer));
 	assert_int_equal(answer.status, 429);
 	assert_int_equal(answer.retry_after_s, 1);
@@ -91,13 +91,13 @@ static void streams(void **state)
 	assert_null(http_stream(http, &asked, take, &all, &answer));
 	assert_string_equal(strbuf_str(&all), "{}");
 	assert_int_equal(answer.body.len, 0);
-	way = RECEIVER_FAILS; /* whose words aren't data */
+	atomic_store(&way, RECEIVER_FAILS); /* whose words aren't data */
 	assert_null(http_stream(http, &asked, take, &all, &answer));
 	assert_int_equal(all.len, 2);
 	assert_int_equal(answer.status, 500);
 	assert_string_equal(strbuf_str(&answer.body), "{}");
 	strbuf_deinit(&answer.body);
-	way = RECEIVER_TAKES;
+	atomic_store(&way, RECEIVER_TAKES);
 	struct error *error = http_stream(http, &asked, take, &all, &answer);
 	assert_non_null(strstr(error_message(error), "that is enough"));
 	error_free(error);
@@ -117,7 +117,7 @@ static void is_stopped(void **state)
 	const struct http_request asked = request();
 	struct http_answer answer;
 	pthread_t thread;
-	way = RECEIVER_HANGS;
+	atomic_store(&way, RECEIVER_HANGS);
 	assert_int_equal(pthread_create(&thread, NULL, stop_it, NULL), 0);
 	struct error *error = http_do(http, &asked, 2, &answer);
 	assert_non_null(strstr(error_message(error), "stopped"));

@@ -126,6 +126,8 @@ void agent_cost_init(struct agent_cost *cost, const struct agent_settings *setti
 void agent_cost_deinit(struct agent_cost *cost);
 /* What is spent from here on counts. `records`, `samples`: what has come so far. */
 void agent_cost_begin(struct agent_cost *cost, uint64_t records, uint64_t samples);
+/* Whether far more memory is used than there may be: a look costs some microseconds. */
+bool agent_cost_is_full(const struct agent_cost *cost);
 /* A window is over. True: the rate is another one from now on, `hz`. */
 bool agent_cost_end(struct agent_cost *cost, uint64_t records, uint64_t samples);
 
@@ -225,6 +227,8 @@ struct agent {
 	/* The open window: */
 	uint64_t wall_ns, mono_ns, boot_ns; /* when it began */
 	uint64_t count, records;	    /* samples that came, records of all kinds */
+	uint64_t dropped;		    /* of the samples: for want of memory */
+	bool full;			    /* there is none until it ends */
 	uint64_t lost_before;		    /* when it began */
 };
 

@@ -136,6 +136,11 @@ static bool settle_rate(struct agent_cost *cost)
 	return false;
 }
 
+bool agent_cost_is_full(const struct agent_cost *cost)
+{
+	return read_rss() > cost->memory_budget + cost->memory_budget / 2;
+}
+
 static void look_at_memory(struct agent_cost *cost)
 {
 	bool exceeds;

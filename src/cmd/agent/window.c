@@ -30,7 +30,8 @@ void agent_window_begin(struct agent *agent)
 	agent->wall_ns = clock_now_ns(CLOCK_REALTIME);
 	agent->mono_ns = clock_now_ns(CLOCK_MONOTONIC);
 	agent->boot_ns = clock_now_ns(CLOCK_BOOTTIME);
-	agent->count = 0;
+	agent->count = agent->dropped = 0;
+	agent->full = false;
 	agent->lost_before = count_lost(agent);
 	agent_cost_begin(&agent->cost, agent->records, samples);
 }
@@ -64,9 +65,12 @@ void agent_window_add(struct agent *agent, const struct record *record)
 	struct sample sample;
 	if (!agent->begun || !session_decode(agent->opening.session, record, &sample))
 		return;
+	agent->count++;
+	agent->dropped += agent->full;
+	if (agent->full)
+		return;
 	sample.period = agent_rate_weight(agent, record->event, &sample);
 	const struct fold_sample taken = {.event = record->event, .sample = &sample, .model_time = record->model_time};
-	agent->count++;
 	agent_labelling_note(&agent->labelling, agent->settings, &sample);
 	fold_add(agent->feed, &taken, 1);
 }
@@ -84,19 +88,12 @@ static struct window *make(struct agent *agent)
 	window->begin_ns = agent->wall_ns;
 	window->end_ns = agent->wall_ns + clock_now_ns(CLOCK_MONOTONIC) - agent->mono_ns;
 	window->lost = count_lost(agent) - agent->lost_before;
+	window->dropped = agent->dropped;
 	window->taken = agent->count + window->lost;
 	window->hz = (uint32_t)agent->cost.hz;
 	window->wanted_hz = (uint32_t)agent->cost.wanted_hz;
 	agent_labelling_apply(&agent->labelling, agent->settings, agent->opening.session->machine, window);
 	return window;
-}
-
-static uint64_t count_stored(const struct window *window)
-{
-	uint64_t count = 0;
-	for (size_t i = 0; i < window->samples->rows.len; i++)
-		count += window->samples->rows.data[i].count;
-	return count;
 }
 
 static void count(struct agent *agent, const struct window *window)
@@ -116,7 +113,6 @@ static void count(struct agent *agent, const struct window *window)
 void agent_window_end(struct agent *agent)
 {
 	struct window *window = make(agent);
-	window->dropped = agent->count - count_stored(window); /* none, unless a fold leaves something out */
 	for (size_t i = 0; i < agent->sinks.len; i++) {
 		struct error *error = sender_put(agent->sinks.data[i].sender, window);
 		if (error)

@@ -38,6 +38,8 @@ struct http;
 /* Nothing is connected before the first request; connections are kept. One thread at a time. */
 struct error *http_open(const struct http_options *options, struct http **ret);
 void http_close(struct http *http);
+/* The request that is under way ends within a second, with an error; all later ones at once. From any thread. */
+void http_stop(struct http *http);
 /* An error: no answer has come (refused, no such host, time is up, certificate), with the reason. Any status is an answer. `ret` is filled
  * anew. `limit`: bytes of an answer's body; of more the rest is an error. */
 struct error *http_do(struct http *http, const struct http_request *request, size_t limit, struct http_answer *ret);

@@ -29,7 +29,7 @@ static struct error *unknown(const char *url)
 		for (const char *const *scheme = (*kind)->schemes; *scheme; scheme++)
 			strbuf_printf(&names, "%s%s://", names.len ? ", " : "", *scheme);
 	text_add_safe(&safe, url, strcspn(url, ":/"));
-	struct error *error = error_new_kind(ERROR_USAGE, "'%s' is no kind of sink: its URL begins with one of %s", strbuf_str(&safe),
+	struct error *error = error_new_kind(ERROR_USAGE, "there is no kind of sink '%s': its URL begins with one of %s", strbuf_str(&safe),
 					     strbuf_str(&names));
 	strbuf_deinit(&names);
 	strbuf_deinit(&safe);

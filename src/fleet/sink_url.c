@@ -77,7 +77,7 @@ static struct error *parse_authority(const char *text, size_t length, struct sin
 	url->host = mem_strndup(text, (size_t)((colon ? colon : end) - text));
 	url->port = colon && colon + 1 < end ? mem_strndup(colon + 1, (size_t)(end - colon - 1)) : NULL;
 	if (url->port && (strspn(url->port, "0123456789") != strlen(url->port) || strlen(url->port) > 5))
-		return error_new_kind(ERROR_USAGE, "the port of the URL is no number");
+		return error_new_kind(ERROR_USAGE, "the port of the URL isn't a number");
 	return NULL;
 }
 

@@ -42,7 +42,7 @@ static struct error *read_number(const struct sink_url *url, const char *name, b
 	const char *text = sink_url_parameter(url, name);
 	if (!text || (parse(text, ret) && *ret))
 		return NULL;
-	return error_new_kind(ERROR_USAGE, "%s= of its URL is no number above 0", name);
+	return error_new_kind(ERROR_USAGE, "%s= of its URL isn't a number above 0", name);
 }
 
 static struct error *read_url(const struct sink_url *url, struct folder *folder)

@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/dumping.h"
+#include "cmd/from.h"
 #include "cmd/report/callgraph.h"
 
 #include <linux/perf_event.h>

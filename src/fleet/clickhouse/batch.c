@@ -74,10 +74,10 @@ struct encoding {
 	uint32_t rows[CLICKHOUSE_PARTS];
 	struct strbuf ids;
 	struct strbuf scratch;
-	uint64_t *frame_ids;	 /* by frame; 0 = not made */
-	struct map64 described;	 /* ids that the batch has */
-	struct map64 stack_ids;	 /* (stack, comm) → id */
-	struct label_set *sets;	 /* by set; id 0 = not made */
+	uint64_t *frame_ids;	/* by frame; 0 = not made */
+	struct map64 described; /* ids that the batch has */
+	struct map64 stack_ids; /* (stack, comm) → id */
+	struct label_set *sets; /* by set; id 0 = not made */
 	VEC(struct row_made) made;
 };
 
@@ -237,8 +237,7 @@ static void make_rows(struct encoding *encoding)
 		const struct samples_row *sample = &samples->rows.data[i];
 		uint32_t thread = samples->actors.data[sample->actor].thread;
 		uint32_t set = thread < window->thread_sets.len ? window->thread_sets.data[thread] : 0;
-		vec_push(&encoding->made,
-			 (struct row_made){sample->event, set, stack_id(encoding, sample), sample->period, sample->count});
+		vec_push(&encoding->made, (struct row_made){sample->event, set, stack_id(encoding, sample), sample->period, sample->count});
 	}
 	if (encoding->made.len)
 		qsort(encoding->made.data, encoding->made.len, sizeof(*encoding->made.data), compare_rows);

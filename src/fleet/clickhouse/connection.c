@@ -19,8 +19,8 @@ struct clickhouse {
 	struct http_options options;
 	struct sink_url url;
 	const char *database;
-	VEC(char *) servers; /* "https://HOST:PORT" */
-	size_t current;	     /* the one that answered last */
+	VEC(char *) servers;  /* "https://HOST:PORT" */
+	size_t current;	      /* the one that answered last */
 	unsigned int version; /* 0 = not known yet */
 	unsigned int wait_s;
 };
@@ -37,7 +37,9 @@ static void add_server(struct clickhouse *clickhouse, bool tls, const char *host
 	const char *port_default = tls ? "8443" : "8123";
 	bool has_port = memchr(host, ':', length) && host[length - 1] != ']';
 	vec_push(&clickhouse->servers, mem_printf("%s://%.*s%s%s", tls ? "https" : "http", (int)length, host, has_port ? "" : ":",
-						  has_port ? "" : port ? port : port_default));
+						  has_port ? ""
+						  : port   ? port
+							   : port_default));
 }
 
 /* Names of databases that need no quotes: what is in the URL stands in many statements. */
@@ -164,18 +166,21 @@ static struct error *error_of(const struct http_answer *answer, const char *serv
 	*ret_failure = is_about_data(code) ? CLICKHOUSE_BAD_DATA : CLICKHOUSE_FAILED;
 	text_add_safe(&text, body, length < 500 ? length : 500);
 	const char *hint = code == 60 || code == 81 ? "; 'perf agent schema clickhouse' prints what makes its tables" : "";
-	struct error *error = error_new("%s: status %d: %s%s", server, answer->status, text.len ? strbuf_str(&text) : "no reason given", hint);
+	struct error *error =
+		error_new("%s: status %d: %s%s", server, answer->status, text.len ? strbuf_str(&text) : "no reason given", hint);
 	strbuf_deinit(&text);
 	return error;
 }
 
-/* One request to the current server. `query` is in the URL where there is a body, else it is the body. */
+/* One request to the current server. `query` is in the URL where there is a body, else it is the body. `settings` NULL: not about the
+ * database, which needn't be there. */
 static struct error *request(struct clickhouse *clickhouse, const char *query, const char *settings, const void *body, size_t size,
 			     size_t limit, struct http_answer *answer, enum clickhouse_failure *ret_failure)
 {
 	struct strbuf url = {0};
 	const char *server = clickhouse->servers.data[clickhouse->current];
-	strbuf_printf(&url, "%s/?database=%s&wait_end_of_query=1%s", server, clickhouse->database, settings);
+	strbuf_printf(&url, "%s/?wait_end_of_query=1%s%s%s", server, settings ? "&database=" : "", settings ? clickhouse->database : "",
+		      settings ? settings : "");
 	if (body) {
 		strbuf_add_str(&url, "&query=");
 		add_encoded(&url, query);
@@ -226,9 +231,10 @@ static struct error *ask_any(struct clickhouse *clickhouse, const char *query, c
 	return error;
 }
 
-struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statement, enum clickhouse_failure *ret_failure)
+struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statement)
 {
-	return ask_any(clickhouse, statement, "", ANSWER_MAX, NULL, ret_failure);
+	enum clickhouse_failure failure;
+	return ask_any(clickhouse, statement, NULL, ANSWER_MAX, NULL, &failure);
 }
 
 struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question, const char *settings, size_t limit, struct strbuf *ret)
@@ -271,7 +277,9 @@ bool clickhouse_known_version(const struct clickhouse *clickhouse, unsigned int 
 struct error *clickhouse_version(struct clickhouse *clickhouse, unsigned int *ret)
 {
 	struct strbuf answer = {0};
-	struct error *error = clickhouse->version ? NULL : clickhouse_ask(clickhouse, "SELECT version()", "", ANSWER_MAX, &answer);
+	enum clickhouse_failure failure;
+	struct error *error =
+		clickhouse->version ? NULL : ask_any(clickhouse, "SELECT version()", NULL, ANSWER_MAX, &answer, &failure);
 	if (!error && !clickhouse->version) {
 		char *end;
 		unsigned long major = strtoul(strbuf_str(&answer), &end, 10), minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;

@@ -42,8 +42,8 @@ struct error *clickhouse_version(struct clickhouse *clickhouse, unsigned int *re
 /* Whether its version is known, which is then *ret. */
 bool clickhouse_known_version(const struct clickhouse *clickhouse, unsigned int *ret);
 
-/* A statement without an answer, such as CREATE. */
-struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statement, enum clickhouse_failure *ret_failure);
+/* A statement without an answer, which names its database, such as CREATE. */
+struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statement);
 /* A question whose answer is bytes in the format that it names, whole: no more than `limit` (else an error). `settings`: "&NAME=VALUE…". A
  * server that gives no answer is followed by the next one. */
 struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question, const char *settings, size_t limit, struct strbuf *ret);

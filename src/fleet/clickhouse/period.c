@@ -61,7 +61,9 @@ static bool parse_time(const char *text, uint64_t now, uint64_t *ret, bool *ret_
 		*ret = now;
 		return true;
 	}
-	return *text == '@' ? number_parse_u64(text + 1, ret) : *text == '-' ? parse_ago(text + 1, now, ret) : parse_clock(text, ret, ret_day);
+	return *text == '@'   ? number_parse_u64(text + 1, ret)
+	       : *text == '-' ? parse_ago(text + 1, now, ret)
+			      : parse_clock(text, ret, ret_day);
 }
 
 struct error *fleet_period_parse(const char *text, uint64_t now, struct fleet_period *ret)

@@ -12,7 +12,8 @@
 #include "result/calltree.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 enum {
 	ANSWER_MAX = 1 << 30,
@@ -39,7 +40,7 @@ struct asking {
 	struct arena arena;
 	VEC(struct sum) sums;
 	VEC(struct stack_read) stacks;
-	VEC(uint32_t) frames;	     /* numbers in `imported` */
+	VEC(uint32_t) frames; /* numbers in `imported` */
 	VEC(uint32_t) frame_versions;
 	struct map64 stack_numbers; /* id → number + 1 */
 	struct map64 frame_numbers;
@@ -129,8 +130,8 @@ static struct error *ask_described(struct asking *asking, const char *select, co
 		for (size_t k = i; k < count && k < i + AT_A_TIME; k++)
 			strbuf_printf(&sql, "%s%" PRIu64, k == i ? "" : ",", ids[k]);
 		strbuf_add_str(&sql, ") FORMAT RowBinary");
-		error = clickhouse_ask(asking->clickhouse, strbuf_str(&sql), "&max_query_size=10000000&skip_unavailable_shards=1", ANSWER_MAX,
-				       &answer);
+		error = clickhouse_ask(asking->clickhouse, strbuf_str(&sql), "&max_query_size=10000000&skip_unavailable_shards=1",
+				       ANSWER_MAX, &answer);
 		struct cursor cursor = cursor_init(strbuf_str(&answer), answer.len, false);
 		while (!error && cursor_left(&cursor))
 			error = read(asking, &cursor);
@@ -225,9 +226,8 @@ static struct error *ask_frames(struct asking *asking)
 			if (fresh)
 				vec_push(&ids, asking->stacks.data[i].frames[k]);
 		}
-	struct error *error =
-		ask_described(asking, "SELECT id, version, address, file, function, source, line, kind, inlined FROM frames", ids.data,
-			      ids.len, read_frame);
+	struct error *error = ask_described(asking, "SELECT id, version, address, file, function, source, line, kind, inlined FROM frames",
+					    ids.data, ids.len, read_frame);
 	map64_deinit(&seen);
 	vec_deinit(&ids);
 	return error;

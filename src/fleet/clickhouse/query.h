@@ -14,16 +14,16 @@
 struct fleet_question {
 	const char *url; /* clickhouse://… */
 	const struct http_options *http;
-	const char *time;		   /* fleet_period_parse(), or NULL */
-	const char *where;		   /* fleet_where_add(), or NULL */
-	const char *const *labels;	   /* NAME=VALUE, ended by NULL; or NULL */
+	const char *time;	   /* fleet_period_parse(), or NULL */
+	const char *where;	   /* fleet_where_add(), or NULL */
+	const char *const *labels; /* NAME=VALUE, ended by NULL; or NULL */
 };
 
 struct fleet_profile {
 	struct fleet_period period;
-	uint64_t samples;   /* that the kernels took */
-	uint64_t stacks;    /* different ones */
-	uint64_t scale;	    /* each sample of `imported` stands for so many; 1 = all are there */
+	uint64_t samples;     /* that the kernels took */
+	uint64_t stacks;      /* different ones */
+	uint64_t scale;	      /* each sample of `imported` stands for so many; 1 = all are there */
 	uint64_t undescribed; /* stacks that the engine has samples of, but not what they are */
 };
 

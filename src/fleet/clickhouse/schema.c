@@ -67,18 +67,12 @@ static const struct column stack_columns[] = {
 	{"id", "UInt64"}, {"day", "Date"}, {"comm", "String", .repeats = true}, {"frames", "Array(UInt64)"}, {0},
 };
 static const struct column frame_columns[] = {
-	{"id", "UInt64"},
-	{"day", "Date"},
-	{"version", "UInt32"},
-	{"build_id", "String", .repeats = true},
-	{"address", "UInt64"},
-	{"file", "String", .repeats = true},
-	{"function", "String"},
-	{"source", "String", .repeats = true},
-	{"line", "UInt32"},
-	{"kind", "UInt8"},
-	{"inlined", "UInt8"},
-	{0},
+	{"id", "UInt64"},	{"day", "Date"},
+	{"version", "UInt32"},	{"build_id", "String", .repeats = true},
+	{"address", "UInt64"},	{"file", "String", .repeats = true},
+	{"function", "String"}, {"source", "String", .repeats = true},
+	{"line", "UInt32"},	{"kind", "UInt8"},
+	{"inlined", "UInt8"},	{0},
 };
 
 static const struct table tables[] = {
@@ -122,8 +116,7 @@ static void add_engine(struct strbuf *out, const struct table *table, const stru
 	strbuf_printf(out, "ORDER BY (%s)", table->order);
 	if (schema->days && is_new(schema))
 		strbuf_printf(out, "\nTTL %s + INTERVAL %u DAY", table->day, schema->days * (table->lasts ? 2 : 1));
-	strbuf_printf(out, "\nSETTINGS index_granularity = 8192%s%s",
-		      schema->cluster ? ", replicated_deduplication_window = 10000" : "",
+	strbuf_printf(out, "\nSETTINGS index_granularity = 8192%s%s", schema->cluster ? ", replicated_deduplication_window = 10000" : "",
 		      schema->days && is_new(schema) && table->apart ? ", ttl_only_drop_parts = 1" : "");
 }
 
@@ -173,11 +166,14 @@ void clickhouse_add_schema(struct strbuf *out, const struct clickhouse_schema *s
 	strbuf_printf(out, "-- Tables of perf agent for ClickHouse %u.%u%s\n", schema->version / 1000, schema->version % 1000,
 		      is_new(schema) ? " and newer" : "");
 	if (!is_new(schema))
-		strbuf_add_str(out, "-- These servers compress all columns alike: say <compression><case><method>zstd</method></case></compression> "
-				    "in their configuration.\n");
+		strbuf_add_str(
+			out,
+			"-- These servers compress all columns alike: say <compression><case><method>zstd</method></case></compression> "
+			"in their configuration.\n");
 	if (schema->cluster)
-		strbuf_add_str(out, "-- Each server's configuration needs <macros> with its own {shard} and {replica}, and internal_replication "
-				    "in <remote_servers>.\n");
+		strbuf_add_str(out,
+			       "-- Each server's configuration needs <macros> with its own {shard} and {replica}, and internal_replication "
+			       "in <remote_servers>.\n");
 	for (unsigned int i = 0; clickhouse_add_statement(out, schema, i); i++)
 		strbuf_add_str(out, ";\n");
 	if (schema->days && !is_new(schema))

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 enum {
-	CLICKHOUSE_18_16 = 18016, /* the oldest that is tried */
+	CLICKHOUSE_18_16 = 18016,  /* the oldest that is tried */
 	CLICKHOUSE_CODECS = 20003, /* compression of columns, TTL, LowCardinality: 20.3, the first long-term version that has all */
-	CLICKHOUSE_ASYNC = 22008, /* async inserts and insert_deduplication_token */
+	CLICKHOUSE_ASYNC = 22008,  /* async inserts and insert_deduplication_token */
 	CLICKHOUSE_NEWEST = 24008,
 };
 

@@ -269,9 +269,10 @@ static struct error *check(void *state)
 		strbuf_printf(&question, "SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s'", database, *table);
 		error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), &count);
 		if (!error && !count)
-			error = error_new("the database '%s' has no table '%s', or the user must not see it: 'perf agent schema clickhouse' prints "
-					  "what makes them",
-					  database, *table);
+			error = error_new(
+				"the database '%s' has no table '%s', or the user must not see it: 'perf agent schema clickhouse' prints "
+				"what makes them",
+				database, *table);
 		strbuf_deinit(&question);
 	}
 	return error;

@@ -45,7 +45,7 @@ const struct option input_option_group[] = {
 	OPTION_END,
 };
 
-static struct error *parse_label(const struct option *option, const char *argument, bool negated, void *field)
+struct error *from_option_label(const struct option *option, const char *argument, bool negated, void *field)
 {
 	const char **labels = field;
 	size_t count = 0;
@@ -72,7 +72,7 @@ const struct option from_option_group[] = {
 	OPTION_STRING(0, "where", struct from_options, where, "CONDITION",
 		      "with --from: which samples, such as 'service = \"shop\" and host like \"web%\"'"),
 	OPTION_CUSTOM(0, "label", struct from_options, labels, "NAME=VALUE", "with --from: only samples with this label; may be repeated",
-		      parse_label),
+		      from_option_label),
 	OPTION_END,
 };
 

@@ -13,6 +13,7 @@ struct from_options {
 	const char *labels[FROM_LABELS_MAX + 1]; /* ended by NULL */
 };
 extern const struct option from_option_group[];
+option_parse_fn from_option_label; /* of `labels` */
 
 /* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --debuginfod-timeout,
  * --jobs N */

@@ -237,7 +237,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return error;
 	if (export.view->binary && !export.options.output && isatty(STDOUT_FILENO))
 		return error_new("%s is a binary format, and standard output is a terminal: give a file with -o", export.view->name);
-	if ((error = from_apply(&export.options.input, &export.options.time)))
+	if ((error = from_apply(&export.options.input, &export.options.time, 0)))
 		return error;
 	if (is_recording(&export.options))
 		return error_new("%s is the recording itself: choose another file to write", export.options.output);

@@ -540,7 +540,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = check_options(&flamegraph.options);
 	if (!error)
-		error = from_apply(&flamegraph.options.input, &flamegraph.options.time);
+		error = from_apply(&flamegraph.options.input, &flamegraph.options.time, 0);
 	return error ? error : draw(&flamegraph);
 }
 

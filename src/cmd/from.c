@@ -77,7 +77,7 @@ static struct error *write_nameless(struct imported *imported, const char *url, 
 	return error;
 }
 
-static struct error *ask(const struct input_options *input, const char *time, int *ret_fd)
+static struct error *ask(const struct input_options *input, const char *time, unsigned int slices, int *ret_fd)
 {
 	struct config config = {0};
 	struct http_options http;
@@ -86,7 +86,7 @@ static struct error *ask(const struct input_options *input, const char *time, in
 	uint64_t cut = 0;
 	struct error *error = config_open(&config);
 	fleet_access(&config, &http);
-	const struct fleet_question question = {input->from.url, &http, time, input->from.where, input->from.labels};
+	const struct fleet_question question = {input->from.url, &http, time, input->from.where, input->from.labels, slices};
 	error = error ? error : fleet_ask_profile(&question, &imported, &profile);
 	if (!error && profile.samples)
 		error = write_nameless(&imported, input->from.url, ret_fd, &cut);
@@ -95,7 +95,7 @@ static struct error *ask(const struct input_options *input, const char *time, in
 	return error ? error : tell(&profile, cut);
 }
 
-struct error *from_apply(struct input_options *input, const char **time)
+struct error *from_apply(struct input_options *input, const char **time, unsigned int slices)
 {
 	int fd;
 	if (!input->from.url)
@@ -104,7 +104,7 @@ struct error *from_apply(struct input_options *input, const char **time)
 			       : error_new_kind(ERROR_USAGE, "--where and --label go with --from, which says where samples are stored");
 	if (input->input)
 		return error_new_kind(ERROR_USAGE, "-i and --from: choose one");
-	struct error *error = ask(input, *time, &fd);
+	struct error *error = ask(input, *time, slices, &fd);
 	if (error)
 		return error;
 	input->input = mem_printf("/proc/self/fd/%d", fd); /* as long as the program */

@@ -553,7 +553,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = use_words(words, argv, &options);
 	if (!error)
-		error = from_apply(&options.input, &options.time);
+		error = from_apply(&options.input, &options.time, 0);
 	if (!error)
 		error = code_options_check(&options.code);
 	if (options.html && options.sort == configured)

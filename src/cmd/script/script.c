@@ -403,7 +403,7 @@ static struct error *run_parsed(struct script_options *options, int words, char 
 	}
 	if (words && !options->script && options->input.from.url)
 		return error_new_kind(ERROR_USAGE, "ready-made scripts read recordings, not --from");
-	if ((error = from_apply(&options->input, &options->time)))
+	if ((error = from_apply(&options->input, &options->time, 0)))
 		return error;
 	if (words && !options->script)
 		return script_ready_run(argv, options->system_wide, ret_status);

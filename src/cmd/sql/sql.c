@@ -206,7 +206,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && asking.options.csv && asking.options.json)
 		error = error_new_kind(ERROR_USAGE, "--csv and --json: choose one");
 	if (!error)
-		error = from_apply(&asking.options.input, &asking.options.time);
+		error = from_apply(&asking.options.input, &asking.options.time, 0);
 	if (!error && !words && !asking.options.input.input) /* standard input has the statements */
 		asking.options.input.input = "perf.data";
 	if (!error)

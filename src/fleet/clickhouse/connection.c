@@ -278,8 +278,7 @@ struct error *clickhouse_version(struct clickhouse *clickhouse, unsigned int *re
 {
 	struct strbuf answer = {0};
 	enum clickhouse_failure failure;
-	struct error *error =
-		clickhouse->version ? NULL : ask_any(clickhouse, "SELECT version()", NULL, ANSWER_MAX, &answer, &failure);
+	struct error *error = clickhouse->version ? NULL : ask_any(clickhouse, "SELECT version()", NULL, ANSWER_MAX, &answer, &failure);
 	if (!error && !clickhouse->version) {
 		char *end;
 		unsigned long major = strtoul(strbuf_str(&answer), &end, 10), minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;

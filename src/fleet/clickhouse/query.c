@@ -23,8 +23,10 @@ enum {
 	PIECE_SECONDS = 21600, /* of schema.c: the order of samples */
 };
 
+#define SECOND_NS UINT64_C(1000000000)
+
 struct sum {
-	uint64_t stack, value, count;
+	uint64_t stack, value, count, time;
 	uint32_t event;
 };
 
@@ -44,7 +46,8 @@ struct asking {
 	VEC(uint32_t) frame_versions;
 	struct map64 stack_numbers; /* id → number + 1 */
 	struct map64 frame_numbers;
-	struct map64 threads; /* interned comm → number + 1 */
+	struct map64 threads;  /* interned comm → number + 1 */
+	uint64_t slice_length; /* seconds; 0 = no slices */
 };
 
 /* ---- the question ---- */
@@ -90,6 +93,7 @@ static struct error *read_sums(struct asking *asking, const struct strbuf *answe
 		size_t unit_length;
 		const char *event = text_of(asking, &cursor), *unit = row_text(&cursor, &unit_length);
 		bool nanoseconds = unit_length == 2 && !memcmp(unit, "ns", 2);
+		sum.time = asking->slice_length ? (cursor_u32(&cursor) * asking->slice_length + 1) * SECOND_NS : 0;
 		sum.stack = cursor_u64(&cursor);
 		sum.value = cursor_u64(&cursor);
 		sum.count = cursor_u64(&cursor);
@@ -103,15 +107,24 @@ static struct error *read_sums(struct asking *asking, const struct strbuf *answe
 
 static struct error *ask_sums(struct asking *asking, const struct fleet_question *question, struct fleet_profile *ret)
 {
-	struct strbuf sql = {0}, answer = {0};
-	strbuf_add_str(&sql, "SELECT event, unit, stack, sum(value), sum(count) FROM samples");
-	struct error *error = fleet_question_add_where(question, &sql, &ret->period);
-	strbuf_add_str(&sql, " GROUP BY event, unit, stack FORMAT RowBinary");
+	struct strbuf sql = {0}, where = {0}, answer = {0};
+	struct error *error = fleet_question_add_where(question, &where, &ret->period);
+	if (!error) {
+		const uint64_t seconds = ret->period.to - ret->period.from;
+		asking->slice_length = question->slices ? seconds / question->slices + 1 : 0;
+		strbuf_add_str(&sql, "SELECT event, unit, ");
+		if (asking->slice_length)
+			strbuf_printf(&sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", ret->period.from,
+				      asking->slice_length);
+		strbuf_printf(&sql, "stack, sum(value), sum(count) FROM samples%s GROUP BY event, unit, %sstack FORMAT RowBinary",
+			      strbuf_str(&where), asking->slice_length ? "slice, " : "");
+	}
 	if (!error)
 		error = clickhouse_ask(asking->clickhouse, strbuf_str(&sql), "&skip_unavailable_shards=1", ANSWER_MAX, &answer);
 	if (!error)
 		error = read_sums(asking, &answer);
 	strbuf_deinit(&sql);
+	strbuf_deinit(&where);
 	strbuf_deinit(&answer);
 	return error;
 }
@@ -277,6 +290,7 @@ static void add_sum(struct asking *asking, const struct sum *sum, struct fleet_p
 		.thread = thread_of(asking, stack->comm),
 		.count = count_of(sum->count, profile->scale),
 		.period = sum->value,
+		.time = sum->time,
 	};
 	vec_push(&asking->imported->samples, sample);
 }

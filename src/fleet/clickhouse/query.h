@@ -17,6 +17,7 @@ struct fleet_question {
 	const char *time;	   /* fleet_period_parse(), or NULL */
 	const char *where;	   /* fleet_where_add(), or NULL */
 	const char *const *labels; /* NAME=VALUE, ended by NULL; or NULL */
+	unsigned int slices;	   /* pieces of the period, of which samples say in which they are; 0 = they don't */
 };
 
 struct fleet_profile {

@@ -125,19 +125,47 @@ static void find_time(struct pushing *pushing)
 		pushing->wall_offset = (int64_t)status.st_mtime * (int64_t)SECOND_NS - (int64_t)samples->last_time;
 }
 
+static void mix_in(struct pushing *pushing, const void *data, size_t size)
+{
+	uint64_t words[2] = {pushing->file_id, hash_id(data, size, 0)};
+	pushing->file_id = hash_id(words, sizeof(words), 0);
+}
+
+static void mix_text(struct pushing *pushing, const char *text)
+{
+	mix_in(pushing, text ? text : "", text ? strlen(text) : 0);
+}
+
+static void mix_numbers(struct pushing *pushing, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	const uint64_t words[] = {a, b, c, d};
+	mix_in(pushing, words, sizeof(words));
+}
+
+/* All that its windows will have. */
 static void identify(struct pushing *pushing)
 {
 	const struct samples *samples = pushing->samples;
-	struct strbuf text = {0};
-	strbuf_printf(&text, "%s %" PRIu64 " %" PRIu64 " %" PRId64 " %zu %zu %" PRIu64, samples->hostname ? samples->hostname : "",
-		      samples->first_time, samples->last_time, pushing->wall_offset, samples->rows.len, samples->stacks.len,
-		      pushing->options->window_ns);
+	const struct push_options *options = pushing->options;
+	mix_text(pushing, options->host ? options->host : samples->hostname);
+	mix_numbers(pushing, (uint64_t)pushing->wall_offset, options->window_ns, samples->rows.len, samples->stacks.len);
+	for (size_t i = 0; i < options->labels.list.len; i++) {
+		mix_text(pushing, options->labels.list.data[i].name);
+		mix_text(pushing, options->labels.list.data[i].value);
+	}
 	for (size_t i = 0; i < samples->functions.len; i++)
-		strbuf_printf(&text, " %s", samples->functions.data[i].name);
-	for (size_t i = 0; i < pushing->options->labels.list.len; i++)
-		strbuf_printf(&text, " %s=%s", pushing->options->labels.list.data[i].name, pushing->options->labels.list.data[i].value);
-	pushing->file_id = hash_id(strbuf_str(&text), text.len, 0);
-	strbuf_deinit(&text);
+		mix_text(pushing, samples->functions.data[i].name);
+	for (size_t i = 0; i < samples->frames.len; i++) {
+		const struct samples_frame *frame = &samples->frames.data[i];
+		mix_numbers(pushing, frame->function, frame->file_address, frame->line, 0);
+	}
+	for (size_t i = 0; i < samples->stacks.len; i++)
+		mix_numbers(pushing, samples->stacks.data[i].parent, samples->stacks.data[i].frame, 0, 0);
+	for (size_t i = 0; i < samples->rows.len; i++) {
+		const struct samples_row *row = &samples->rows.data[i];
+		mix_numbers(pushing, row->time, row->period, (uint64_t)row->event << 32 | row->actor,
+			    (uint64_t)row->stack << 32 | row->count);
+	}
 }
 
 /* ---- windows ---- */

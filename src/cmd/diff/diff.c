@@ -352,9 +352,13 @@ static void release(struct diff *diff)
 
 /* ---- events ---- */
 
-/* Tracepoints have other numbers on other machines, but the same names. */
+/* Tracepoints have other numbers on other machines, but the same names. Of imported profiles several events may be of one kind: the name
+ * goes first. */
 static const struct event *find_event(const struct event_list *list, const struct event *wanted)
 {
+	for (size_t i = 0; i < list->events.len; i++)
+		if (list->events.data[i]->attr.type == wanted->attr.type && !strcmp(list->events.data[i]->name, wanted->name))
+			return list->events.data[i];
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event *event = list->events.data[i];
 		bool tracepoint = wanted->attr.type == PERF_TYPE_TRACEPOINT;

@@ -1,5 +1,4 @@
 """ClickHouse servers of a test's own, in folders and on ports of their own: one, or a cluster with ZooKeeper. And a proxy that loses answers."""
-import os
 import pathlib
 import shutil
 import signal
@@ -10,6 +9,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+
+import started
 
 SERVER, ZOOKEEPER = shutil.which("clickhouse-server"), pathlib.Path("/usr/share/java/zookeeper.jar")
 
@@ -145,13 +146,13 @@ class Cluster:
     def __init__(self, folder, shards=2):
         folder = pathlib.Path(folder)
         keeper, = free_ports(1)
+        self.port = keeper
         places = [[free_ports(3) for _ in range(2)] for _ in range(shards)]
         (folder / "keeper").mkdir(parents=True)
         (folder / "keeper/zoo.cfg").write_text(f"tickTime=500\ndataDir={folder}/keeper/data\nclientPort={keeper}\nclientPortAddress=127.0.0.1\n"
                                                "admin.enableServer=false\n", encoding="ascii")
-        jars = [str(ZOOKEEPER)] + [str(jar) for jar in pathlib.Path("/usr/share/java").glob("*.jar")]
         with open(folder / "keeper/output", "wb") as output:
-            self.keeper = subprocess.Popen(["java", "-Xmx256m", "-cp", ":".join(jars), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"],
+            self.keeper = subprocess.Popen(["java", "-Xmx256m", "-cp", str(ZOOKEEPER), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"],
                                            cwd=folder / "keeper", stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         remote = "".join("<shard><internal_replication>true</internal_replication>" +
                          "".join(f"<replica><host>127.0.0.1</host><port>{ports[1]}</port></replica>" for ports in shard) + "</shard>" for shard in places)
@@ -160,15 +161,24 @@ class Cluster:
             self.servers.append([])
             for replica, ports in enumerate(shard):
                 cluster = (f"<remote_servers><fleet>{remote}</fleet></remote_servers>"
-                           f"<zookeeper><node><host>127.0.0.1</host><port>{keeper}</port></node></zookeeper>"
+                           f"<zookeeper><node><host>127.0.0.1</host><port>{keeper}</port></node><session_timeout_ms>3000</session_timeout_ms></zookeeper>"
                            f"<macros><shard>{number}</shard><replica>{replica}</replica></macros>"
                            "<distributed_ddl><path>/clickhouse/task_queue/ddl</path></distributed_ddl>")
                 self.servers[-1].append(Server(folder / f"{number}-{replica}", cluster, ports))
+
+    def keeper_answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port)) as asked:
+                asked.sendall(b"srvr")
+                return b"standalone" in asked.recv(1 << 16, socket.MSG_WAITALL)
+        except OSError:
+            return False
 
     def all(self):
         return [server for shard in self.servers for server in shard]
 
     def start(self):
+        started.until(self.keeper_answers, "ZooKeeper answers")
         for server in self.all():
             server.start()
         for server in self.all():

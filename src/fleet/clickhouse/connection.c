@@ -197,10 +197,8 @@ static struct error *request(struct clickhouse *clickhouse, const char *query, c
 	strbuf_deinit(&url);
 	clickhouse->wait_s = error ? 0 : answer->retry_after_s;
 	*ret_failure = CLICKHOUSE_AWAY;
-	if (error)
-		return error_wrap(error, "%s", server);
-	if (answer->status == 200)
-		return NULL;
+	if (error || answer->status == 200)
+		return error;
 	return error_of(answer, server, ret_failure);
 }
 
@@ -243,10 +241,10 @@ struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question
 	return ask_any(clickhouse, question, settings, limit, ret, &failure);
 }
 
-struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, uint64_t *ret)
+struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, const char *settings, uint64_t *ret)
 {
 	struct strbuf answer = {0};
-	struct error *error = clickhouse_ask(clickhouse, question, "", ANSWER_MAX, &answer);
+	struct error *error = clickhouse_ask(clickhouse, question, settings, ANSWER_MAX, &answer);
 	if (answer.len && answer.data[answer.len - 1] == '\n')
 		answer.data[--answer.len] = '\0';
 	if (!error && !number_parse_u64(strbuf_str(&answer), ret))

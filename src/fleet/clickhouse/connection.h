@@ -48,7 +48,7 @@ struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statemen
  * server that gives no answer is followed by the next one. */
 struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question, const char *settings, size_t limit, struct strbuf *ret);
 /* The same question, but its answer is one number. */
-struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, uint64_t *ret);
+struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, const char *settings, uint64_t *ret);
 /* Rows, compressed by gzip, as the statement says ("INSERT INTO … FORMAT RowBinary"). The next server is only tried by the next call. */
 struct error *clickhouse_insert(struct clickhouse *clickhouse, const char *statement, const char *settings, const void *rows, size_t size,
 				enum clickhouse_failure *ret_failure);

@@ -103,7 +103,8 @@ struct sending {
 
 static struct error *ask_number(const struct sending *sending, const struct strbuf *question, uint64_t *ret)
 {
-	return clickhouse_ask_number(sending->sink->clickhouse, strbuf_str(question), ret);
+	/* Of a shard that is away only its own hosts could have something, and those can't be stored either. */
+	return clickhouse_ask_number(sending->sink->clickhouse, strbuf_str(question), "&skip_unavailable_shards=1", ret);
 }
 
 static struct error *has_window(const struct sending *sending, bool *ret)
@@ -169,7 +170,7 @@ static struct error *find_local(struct clickhouse_sink *sink)
 		return NULL;
 	strbuf_printf(&question, "SELECT count() FROM system.tables WHERE database = '%s' AND name = 'stacks_local'",
 		      clickhouse_database(sink->clickhouse));
-	struct error *error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), &count);
+	struct error *error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), "", &count);
 	strbuf_deinit(&question);
 	sink->local = count ? "_local" : "";
 	sink->local_known = !error;
@@ -267,7 +268,7 @@ static struct error *check(void *state)
 		struct strbuf question = {0};
 		uint64_t count = 0;
 		strbuf_printf(&question, "SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s'", database, *table);
-		error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), &count);
+		error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), "", &count);
 		if (!error && !count)
 			error = error_new(
 				"the database '%s' has no table '%s', or the user must not see it: 'perf agent schema clickhouse' prints "

@@ -335,3 +335,17 @@ void text_add_wrapped(struct strbuf *out, const char *text, unsigned int indent,
 	}
 	strbuf_add_char(out, '\n');
 }
+
+void text_add_base64(struct strbuf *buf, const void *data, size_t size)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *bytes = data;
+	strbuf_reserve(buf, size / 3 * 4 + 4);
+	for (size_t i = 0; i < size; i += 3) {
+		size_t left = size - i < 3 ? size - i : 3;
+		uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? bytes[i + 1] : 0u) << 8 | (left > 2 ? bytes[i + 2] : 0u);
+		char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63], digits[bits & 63]};
+		memset(four + 1 + left, '=', 3 - left);
+		strbuf_add(buf, four, sizeof(four));
+	}
+}

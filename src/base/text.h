@@ -25,6 +25,8 @@ void text_add_html(struct strbuf *buf, const char *string, size_t len);
 void text_add_json(struct strbuf *buf, const char *string, size_t len);
 /* The same for a <script> of a page: neither markup nor the script's end can begin in it. */
 void text_add_script(struct strbuf *buf, const char *string, size_t len);
+/* Any bytes as base64, with its padding (RFC 4648). */
+void text_add_base64(struct strbuf *buf, const void *data, size_t size);
 /* A CSV field, quoted when it has to be. `separator`: what stands between fields, one character or more. */
 void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char *separator);
 /* Columns that the UTF-8 text takes on a terminal. */

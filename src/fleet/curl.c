@@ -1,5 +1,5 @@
-/* libcurl, under the name of either of the libraries for TLS that it is built with. Not linked in even where others are: what it needs itself
- * is for the system to choose. */
+/* libcurl, under the name of either of the libraries for TLS that it is built with. Not linked in even where others are: what it needs
+ * itself is for the system to choose. */
 #include "fleet/curl.h"
 
 #include "base/library.h"

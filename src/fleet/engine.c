@@ -5,44 +5,64 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ANSWER_MAX = 1 << 20, QUOTE_MAX = 300 };
 
-struct error *engine_open(const struct fleet_sink_options *options, const char *port, const char *const *parameters, struct engine *ret)
+static char *make_base(const struct sink_url *url, const char *port)
 {
-	struct engine engine = {0};
-	struct error *error = sink_url_parse(options->url, parameters, &engine.url);
-	if (error)
-		return error;
-	const struct sink_url *url = &engine.url;
-	struct http_options http = options->http;
 	bool tls = str_ends_with(url->scheme, "s");
 	size_t path = strlen(url->path);
 	while (path && url->path[path - 1] == '/')
 		path--;
-	engine.base = mem_printf("http%s://%s:%s%.*s", tls ? "s" : "", url->host,
-				 url->port ? url->port
-				 : tls	   ? "443"
-					   : port,
-				 (int)path, url->path);
-	if (url->user)
-		http.user = url->user;
-	if (!*url->host)
-		error = error_new_kind(ERROR_USAGE, "its URL has no host: %s://HOST:%s", url->scheme, port);
-	error = error ? error : http_open(&http, &engine.http);
+	return mem_printf("http%s://%s:%s%.*s", tls ? "s" : "", url->host,
+			  url->port ? url->port
+			  : tls	    ? "443"
+				    : port,
+			  (int)path, url->path);
+}
+
+struct error *engine_open(const struct fleet_sink_options *options, const char *port, const char *const *parameters, struct engine **ret)
+{
+	struct engine *engine = mem_zalloc(sizeof(*engine));
+	struct http_options http = options->http;
+	struct error *error = sink_url_parse(options->url, parameters, &engine->url);
+	if (error) {
+		free(engine);
+		return error;
+	}
+	engine->base = make_base(&engine->url, port);
+	if (engine->url.user)
+		http.user = engine->url.user;
+	if (!*engine->url.host)
+		error = error_new_kind(ERROR_USAGE, "its URL has no host: %s://HOST:%s", engine->url.scheme, port);
+	error = error ? error : http_open(&http, &engine->http);
 	if (error)
-		engine_close(&engine);
+		engine_close(engine);
 	else
 		*ret = engine;
 	return error;
 }
 
-void engine_close(struct engine *engine)
+void engine_close(void *state)
 {
+	struct engine *engine = state;
 	http_close(engine->http);
 	free(engine->base);
+	free(engine->header);
 	sink_url_deinit(&engine->url);
+	free(engine);
+}
+
+unsigned int engine_wait_s(const void *state)
+{
+	return ((const struct engine *)state)->wait_s;
+}
+
+void engine_stop(void *state)
+{
+	http_stop(((struct engine *)state)->http);
 }
 
 static enum sink_outcome outcome_of(int status)
@@ -84,13 +104,15 @@ static struct error *explain(const struct engine *engine, const struct http_answ
 	return error;
 }
 
-enum sink_outcome engine_send(struct engine *engine, const char *path, struct http_request request, struct http_answer *ret_answer,
+enum sink_outcome engine_send(struct engine *engine, const char *path, const struct http_request *request, struct http_answer *ret_answer,
 			      struct error **ret_why)
 {
 	cleanup_free char *url = mem_printf("%s%s", engine->base, path);
-	request.url = url;
+	struct http_request filled = *request;
+	filled.url = url;
+	filled.headers = engine->headers;
 	engine->wait_s = 0;
-	*ret_why = http_do(engine->http, &request, ANSWER_MAX, ret_answer);
+	*ret_why = http_do(engine->http, &filled, ANSWER_MAX, ret_answer);
 	if (*ret_why)
 		return SINK_LATER;
 	enum sink_outcome outcome = outcome_of(ret_answer->status);
@@ -101,11 +123,30 @@ enum sink_outcome engine_send(struct engine *engine, const char *path, struct ht
 	return outcome;
 }
 
-struct error *engine_try(struct engine *engine, const char *path, struct http_request request)
+static struct http_request make_post(const char *type, const void *body, size_t size)
 {
+	return (struct http_request){.method = "POST", .body = body, .body_size = size, .content_type = type};
+}
+
+enum sink_outcome engine_post(struct engine *engine, const char *path, const char *type, const void *body, size_t size,
+			      struct error **ret_why)
+{
+	const struct http_request request = make_post(type, body, size);
+	struct http_answer answer = {0};
+	enum sink_outcome outcome = engine_send(engine, path, &request, &answer, ret_why);
+	strbuf_deinit(&answer.body);
+	return outcome;
+}
+
+struct error *engine_try(struct engine *engine, const char *path, const char *type, const void *nothing, size_t size)
+{
+	const struct http_request request = make_post(type, nothing, size);
 	struct http_answer answer = {0};
 	struct error *error = NULL;
-	engine_send(engine, path, request, &answer, &error);
+	engine_send(engine, path, &request, &answer, &error);
 	strbuf_deinit(&answer.body);
-	return error;
+	if (answer.status != 400)
+		return error;
+	error_free(error);
+	return NULL;
 }

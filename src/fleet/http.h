@@ -1,5 +1,5 @@
-/* A client for HTTP, by libcurl, which is loaded when the first client is opened (base/library.h). Certificates are checked. No redirection
- * is followed: a secret goes to the server that it was given for. */
+/* A client for HTTP, by libcurl, which is loaded when the first client is opened (base/library.h). Certificates are checked. No
+ * redirection is followed: a secret goes to the server that it was given for. */
 #pragma once
 
 #include "base/error.h"
@@ -40,8 +40,8 @@ struct error *http_open(const struct http_options *options, struct http **ret);
 void http_close(struct http *http);
 /* The request that is under way ends within a second, with an error; all later ones at once. From any thread. */
 void http_stop(struct http *http);
-/* An error: no answer has come (refused, no such host, time is up, certificate), with the reason. Any status is an answer. `ret` is filled
- * anew. `limit`: bytes of an answer's body; of more the rest is an error. */
+/* An error: no answer has come (refused, no such host, time is up, certificate), with the reason. Any status is an answer. `ret` is
+ * filled anew. `limit`: bytes of an answer's body; of more the rest is an error. */
 struct error *http_do(struct http *http, const struct http_request *request, size_t limit, struct http_answer *ret);
 /* The same, but the body goes to `take` as it comes, which may stop it with an error of its own. `ret->body` has it only where the status
  * is none of 200 to 299. */

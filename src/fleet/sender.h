@@ -3,9 +3,9 @@
  *	sender_put() ──► spool (a folder) ──thread──► fleet_sink_send()
  *
  * A batch is in the spool when sender_put() returns, and is sent by a thread of the sender's; after SINK_LATER the same batch is tried
- * again, at growing distances (1 s to 60 s, or as the engine says) with chance in them, so that a thousand agents don't come back at once.
- * The spool is bounded: the oldest batches are dropped for newer ones, and counted. Who is killed at any moment finds the rest of the spool
- * again.
+ * again, at growing distances (1 s to 60 s, or as the engine says) with chance in them, so that a thousand agents don't come back at
+ * once. The spool is bounded: the oldest batches are dropped for newer ones, and counted. Who is killed at any moment finds the rest of
+ * the spool again.
  */
 #pragma once
 
@@ -18,14 +18,18 @@ struct sender_options {
 	struct fleet_sink *sink; /* used by the sender's thread: encode() must be safe beside send() */
 	const char *folder;	 /* of the spool, made when it isn't there (0700); NULL = none: batches wait in memory */
 	uint64_t limit;		 /* bytes of the spool; 0 = 256 MiB */
+	unsigned int delay_ms;	 /* the first distance between two attempts; the longest is 60 times that; 0 = 1,000 */
 };
 
-/* All since sender_open(). */
+/* Since sender_open(), but for `ever`. What was put, and what was found in the folder, is sent, dropped or waits: nothing else happens to
+ * it. */
 struct sender_counts {
-	uint64_t batches, samples;		   /* put */
-	uint64_t sent_batches, sent_samples;	   /* taken by the engine */
-	uint64_t dropped_batches, dropped_samples; /* for want of room, or refused by the engine */
-	uint64_t waiting_batches, waiting_bytes;   /* now */
+	uint64_t found_batches, found_samples;		     /* of an earlier process */
+	uint64_t batches, samples;			     /* put */
+	uint64_t sent_batches, sent_samples;		     /* taken by the engine */
+	uint64_t dropped_batches, dropped_samples;	     /* for want of room, damaged, or refused by the engine */
+	uint64_t ever_dropped_batches, ever_dropped_samples; /* since the folder was made */
+	uint64_t waiting_batches, waiting_samples, waiting_bytes;
 	uint64_t attempts_failed;
 	char why[256]; /* the last attempt failed, or "" */
 };

@@ -2,8 +2,8 @@
  *
  *	window ──encode──► batch (bytes) ──► spool ──send──► engine
  *
- * A batch is made once, when its window is over, and sent until the engine has it: again and again with the same bytes and the same id, so
- * that it is there once. A kind of sink is a file of `src/fleet/sinks` with a `const struct sink_kind sink_NAME`.
+ * A batch is made once, when its window is over, and sent until the engine has it: again and again with the same bytes and the same id,
+ * so that it is there once. A kind of sink is a file of `src/fleet/sinks` with a `const struct sink_kind sink_NAME`.
  */
 #pragma once
 

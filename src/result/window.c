@@ -1,7 +1,9 @@
 /* A window of what a machine did (window.h). */
 #include "result/window.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,4 +44,23 @@ const char *window_label(const struct window *window, uint32_t set, const char *
 {
 	const char *own = window_labels_find(&window->sets.data[set], name);
 	return own ? own : window_labels_find(&window->labels, name);
+}
+
+const char *window_event_type(const struct samples_event *event)
+{
+	if (event->nanoseconds && (str_starts_with(event->name, "cpu-clock") || str_starts_with(event->name, "task-clock")))
+		return "cpu";
+	return str_starts_with(event->name, "offcpu-time") ? "off_cpu" : event->name;
+}
+
+void window_part_id(const struct window *window, uint32_t set, uint32_t event, uint8_t ret[16])
+{
+	uint8_t text[sizeof(window->id) + sizeof(set) + sizeof(event)];
+	memcpy(text, window->id, sizeof(window->id));
+	memcpy(text + sizeof(window->id), &set, sizeof(set));
+	memcpy(text + sizeof(window->id) + sizeof(set), &event, sizeof(event));
+	for (uint64_t half = 0; half < 2; half++) {
+		uint64_t word = hash_id(text, sizeof(text), half);
+		memcpy(ret + half * sizeof(word), &word, sizeof(word));
+	}
 }

@@ -41,3 +41,7 @@ void window_destroy(struct window *window);
 const char *window_labels_find(const struct window_labels *labels, const char *name);
 /* The set's value of the label, or else that of the window; NULL = it has none. */
 const char *window_label(const struct window *window, uint32_t set, const char *name);
+/* What engines call profiles of an event: "cpu" of a clock, "off_cpu", else as the event is called. */
+const char *window_event_type(const struct samples_event *event);
+/* For engines that know what they have by id: of the rows of one set and event; the same whenever it is asked for. */
+void window_part_id(const struct window *window, uint32_t set, uint32_t event, uint8_t ret[16]);

@@ -2,6 +2,7 @@
 #include "symbol/buildid_cache.h"
 
 #include "base/cleanup.h"
+#include "base/files/replacement.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/debugfile.h"
@@ -17,19 +18,6 @@
 #include <unistd.h>
 
 /* ---- adding ---- */
-
-static bool make_directories(const char *path)
-{
-	cleanup_free char *copy = mem_strdup(path);
-
-	for (char *at = copy + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
-			return false;
-		*at = '/';
-	}
-	return mkdir(copy, 0755) == 0 || errno == EEXIST;
-}
 
 static bool copy_bytes(int from, int to)
 {
@@ -92,7 +80,7 @@ static bool put_anything(const char *file, const char *name, const char *path)
 
 static struct error *put_entry(const char *dir, const char *file, const char *name, const char *path)
 {
-	if (!make_directories(dir))
+	if (!directories_make(dir, 0755))
 		return error_system(errno, "%s", dir);
 	if (put_anything(file, name, path))
 		return NULL;
@@ -106,7 +94,7 @@ static struct error *link_entry(const char *cache, const char *name, const char 
 	cleanup_free char *link_dir = mem_printf("%s/.build-id/%.2s", cache, id);
 	cleanup_free char *link_path = mem_printf("%s/%s", link_dir, id + 2);
 	cleanup_free char *target = mem_printf("../..%s%s/%s", *name == '/' ? "" : "/", name, id);
-	if (make_directories(link_dir) && (symlink(target, link_path) == 0 || errno == EEXIST))
+	if (directories_make(link_dir, 0755) && (symlink(target, link_path) == 0 || errno == EEXIST))
 		return NULL;
 	return error_system(errno, "%s", link_path);
 }

@@ -29,15 +29,7 @@ bool packed_write(struct strbuf *out, const struct strbuf *plain)
 		free(packed);
 		return false;
 	}
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	strbuf_reserve(out, size / 3 * 4 + 4);
-	for (size_t i = 0; i < size; i += 3) {
-		uint32_t bits =
-			(uint32_t)packed[i] << 16 | (uint32_t)(i + 1 < size ? packed[i + 1] : 0) << 8 | (i + 2 < size ? packed[i + 2] : 0);
-		char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63], digits[bits & 63]};
-		memset(four + (i + 2 < size ? 4 : i + 1 < size ? 3 : 2), '=', i + 2 < size ? 0 : i + 1 < size ? 1 : 2);
-		strbuf_add(out, four, 4);
-	}
+	text_add_base64(out, packed, size);
 	free(packed);
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
 #include "base/formats/pprof.h"
+#include "base/formats/protobuf.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -49,44 +50,8 @@ typedef VEC(uint64_t) number_list;
 
 /* ---- the encoding ---- */
 
-struct field {
-	uint32_t number;
-	uint64_t value;	       /* of a number */
-	struct cursor message; /* of a piece of bytes; else empty */
-	bool is_piece;
-};
-
-/* The next field; false at the end, or where the message is damaged. */
-static bool next_field(struct cursor *message, struct field *ret)
-{
-	enum { VARINT, FIXED64, PIECE, FIXED32 = 5 };
-	if (message->failed || !cursor_left(message))
-		return false;
-	uint64_t key = leb128_unsigned(message), length;
-	*ret = (struct field){.number = (uint32_t)(key >> 3)};
-	switch (key & 7) {
-	case VARINT:
-		ret->value = leb128_unsigned(message);
-		break;
-	case FIXED64:
-		ret->value = cursor_u64(message);
-		break;
-	case FIXED32:
-		ret->value = cursor_u32(message);
-		break;
-	case PIECE:
-		length = leb128_unsigned(message);
-		ret->message = cursor_init(cursor_bytes(message, length), message->failed ? 0 : length, false);
-		ret->is_piece = true;
-		break;
-	default:
-		message->failed = true;
-	}
-	return !message->failed;
-}
-
 /* A repeated number: alone, or many in a piece. */
-static void add_numbers(struct field *field, number_list *list)
+static void add_numbers(struct protobuf_field *field, number_list *list)
 {
 	if (!field->is_piece)
 		vec_push(list, field->value);
@@ -106,7 +71,7 @@ static const char *string_at(const struct reading *reading, uint64_t number)
 static void read_value_type(struct reading *reading, struct cursor message)
 {
 	struct value_type type = {.scale = 1};
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_VALUE_TYPE)
 			type.type = field.value;
 		else if (field.number == PPROF_VALUE_UNIT)
@@ -118,7 +83,7 @@ static void read_value_type(struct reading *reading, struct cursor message)
 static void read_mapping(struct reading *reading, struct cursor message)
 {
 	uint64_t id = 0, file = 0;
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_MAPPING_ID)
 			id = field.value;
 		else if (field.number == PPROF_MAPPING_FILE)
@@ -130,7 +95,7 @@ static void read_location(struct reading *reading, struct cursor message)
 {
 	struct pprof_location location = {.message = message};
 	uint64_t id = 0;
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_LOCATION_ID)
 			id = field.value;
 		else if (field.number == PPROF_LOCATION_MAPPING)
@@ -145,7 +110,7 @@ static void read_function(struct reading *reading, struct cursor message)
 {
 	struct pprof_function function = {0};
 	uint64_t id = 0, system_name = 0;
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_FUNCTION_ID)
 			id = field.value;
 		else if (field.number == PPROF_FUNCTION_NAME)
@@ -161,7 +126,7 @@ static void read_function(struct reading *reading, struct cursor message)
 
 static bool read_tables(struct reading *reading, struct cursor profile)
 {
-	for (struct field field; next_field(&profile, &field);)
+	for (struct protobuf_field field; protobuf_next(&profile, &field);)
 		switch (field.number) {
 		case PPROF_SAMPLE_TYPE:
 			read_value_type(reading, field.message);
@@ -223,7 +188,7 @@ enum { LINES_MAX = 256 };
 static struct imported_frame read_line(const struct reading *reading, struct cursor message)
 {
 	uint64_t id = 0, line = 0;
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_LINE_FUNCTION)
 			id = field.value;
 		else if (field.number == PPROF_LINE_NUMBER)
@@ -245,7 +210,7 @@ static void read_lines(struct reading *reading, struct pprof_location *location)
 	char text[32];
 	size_t count = 0;
 	struct cursor message = location->message;
-	for (struct field field; count < LINES_MAX && next_field(&message, &field);) {
+	for (struct protobuf_field field; count < LINES_MAX && protobuf_next(&message, &field);) {
 		if (field.number != PPROF_LOCATION_LINE)
 			continue;
 		frames[count] = read_line(reading, field.message);
@@ -287,7 +252,7 @@ static void read_label(const struct reading *reading, struct cursor message, str
 {
 	const char *key = "", *text = "";
 	uint64_t number = 0;
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_LABEL_KEY)
 			key = string_at(reading, field.value);
 		else if (field.number == PPROF_LABEL_TEXT)
@@ -341,7 +306,7 @@ static void read_sample(struct reading *reading, struct cursor message)
 	struct labels labels = {0};
 	uint32_t stack = IMPORTED_NO_STACK;
 	number_list path = {0}, values = {0};
-	for (struct field field; next_field(&message, &field);)
+	for (struct protobuf_field field; protobuf_next(&message, &field);)
 		if (field.number == PPROF_SAMPLE_LOCATION)
 			add_numbers(&field, &path);
 		else if (field.number == PPROF_SAMPLE_VALUE)
@@ -368,7 +333,7 @@ struct error *import_pprof(const char *data, size_t size, const struct import_op
 		error = error_new("%s is not a pprof profile (profile.proto, mostly compressed: .pb.gz), or it is damaged", options->name);
 	if (!error)
 		settle_types(&reading);
-	for (struct field field; !error && next_field(&profile, &field);)
+	for (struct protobuf_field field; !error && protobuf_next(&profile, &field);)
 		if (field.number == PPROF_SAMPLE)
 			read_sample(&reading, field.message);
 	vec_deinit(&reading.strings);

@@ -172,3 +172,15 @@ struct error *temporary_directory(const char *name, char **ret_path)
 	}
 	return error_system(reason, "cannot create a temporary directory in TMPDIR, /tmp or /var/tmp");
 }
+
+bool directories_make(const char *path, unsigned int mode)
+{
+	cleanup_free char *copy = mem_strdup(path);
+	for (char *at = copy + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		if (mkdir(copy, mode) < 0 && errno != EEXIST)
+			return false;
+		*at = '/';
+	}
+	return mkdir(copy, mode) == 0 || errno == EEXIST;
+}

@@ -38,3 +38,5 @@ struct error *replacement_end(struct replacement *replacement, struct error *err
 
 /* A new directory of our own in TMPDIR, /tmp or /var/tmp: NAME-XXXXXX. Its path is freed by the caller. */
 struct error *temporary_directory(const char *name, char **ret_path);
+/* Makes the directory and those above it, as far as they aren't there. False: errno says why not. */
+bool directories_make(const char *path, unsigned int mode);

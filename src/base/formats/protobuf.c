@@ -1,11 +1,12 @@
-/* Protocol buffers: varints, and the two other kinds of fields that are in use. */
+/* Protocol buffers: varints, and the other kinds of fields that are in use. */
 #include "base/formats/protobuf.h"
 
+#include "base/formats/leb128.h"
 #include "base/text.h"
 
 #include <string.h>
 
-enum wire_type { WIRE_VARINT, WIRE_64, WIRE_BYTES };
+enum wire_type { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
 
 void protobuf_varint(struct strbuf *out, uint64_t value)
 {
@@ -65,4 +66,31 @@ void protobuf_add_message(struct strbuf *out, uint32_t field, struct strbuf *mes
 {
 	protobuf_add_bytes(out, field, strbuf_str(message), message->len);
 	strbuf_clear(message);
+}
+
+bool protobuf_next(struct cursor *message, struct protobuf_field *ret)
+{
+	if (message->failed || !cursor_left(message))
+		return false;
+	uint64_t key = leb128_unsigned(message), length;
+	*ret = (struct protobuf_field){.number = (uint32_t)(key >> 3)};
+	switch (key & 7) {
+	case WIRE_VARINT:
+		ret->value = leb128_unsigned(message);
+		break;
+	case WIRE_64:
+		ret->value = cursor_u64(message);
+		break;
+	case WIRE_32:
+		ret->value = cursor_u32(message);
+		break;
+	case WIRE_BYTES:
+		length = leb128_unsigned(message);
+		ret->message = cursor_init(cursor_bytes(message, length), message->failed ? 0 : length, false);
+		ret->is_piece = true;
+		break;
+	default:
+		message->failed = true;
+	}
+	return !message->failed;
 }

@@ -1,5 +1,5 @@
-/* Protocol buffers, written piece by piece (https://protobuf.dev/programming-guides/encoding). Fields with the default value, 0 or nothing,
- * are left out, as proto3 has it; a message may be added in any order of its fields.
+/* Protocol buffers, written and read piece by piece (https://protobuf.dev/programming-guides/encoding). Fields with the default value, 0
+ * or nothing, are left out, as proto3 has it; a message may be added in any order of its fields.
  *
  *	struct strbuf line = {0};
  *	protobuf_add_u64(&line, 1, function);
@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/cursor.h"
 #include "base/strbuf.h"
 
 #include <stdint.h>
@@ -23,3 +24,13 @@ void protobuf_add_bytes(struct strbuf *out, uint32_t field, const void *data, si
 void protobuf_add_string(struct strbuf *out, uint32_t field, const char *text);
 /* A message, or a packed list, which is empty afterwards and keeps its memory. */
 void protobuf_add_message(struct strbuf *out, uint32_t field, struct strbuf *message);
+
+/* Reading, of what may be hostile. */
+struct protobuf_field {
+	uint32_t number;
+	uint64_t value;	       /* of a number */
+	struct cursor message; /* of a piece of bytes; else empty */
+	bool is_piece;
+};
+/* The next field; false at the end, or where the message is damaged (message->failed). */
+bool protobuf_next(struct cursor *message, struct protobuf_field *ret);

@@ -1,301 +1,284 @@
-/* perf agent push: recordings that are there already, into the database of many machines.
+/* perf agent push: recordings that exist, as windows of a fleet.
  *
- *	perf agent push --sink clickhouse://db.example/perf perf.data
+ *	FILE ──► a process that may only read ──► batch ──► sink
  *
- * A recording becomes windows, as the agent would have made them. A window's id is made of the recording's contents, so that whoever pushes
- * a file again changes nothing. */
+ * Each recording is one window. It is read by a child, which gives up its rights first; we, who have the network and the secrets, see no
+ * more of it than the batch. Its id is made of the recording and the labels, so that engines know it when it is sent again. */
 #include "analysis/samples.h"
 #include "app/command.h"
+#include "app/groups.h"
+#include "base/cleanup.h"
+#include "base/files/mapping.h"
+#include "base/files/whole.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "cmd/from.h"
-#include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "fleet/sink.h"
+#include "result/window.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
+#include <ctype.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { DETAIL = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES, LABELS_MAX = 64 };
-#define SECOND_NS UINT64_C(1000000000)
+typedef VEC(struct window_label) label_list;
 
 struct push_options {
 	struct input_options input;
-	struct output_options output;
-	const char *sink, *host;
-	uint64_t window_ns;
-	struct window_labels labels;
+	const char *to;
+	const char *host;
+	label_list labels;
+	struct http_options http;
 };
 
-struct pushing {
-	const struct push_options *options;
-	const char *path;
-	struct opening opening;
-	struct samples *samples;
-	/* Two of the same: a sink believes that nobody has had yet what it has encoded, but somebody may have pushed the file before. */
-	struct fleet_sink *encoder, *sink;
-	uint64_t file_id;    /* what all windows of the recording have in common */
-	int64_t wall_offset; /* what makes a time of the recording one since 1970 */
-	uint64_t windows, count;
-};
-
-/* ---- options ---- */
-
-static struct error *parse_window(const struct option *option, const char *argument, bool negated, void *field)
+static bool is_label_name(const char *name, size_t length)
 {
-	uint64_t ns;
-	(void)option;
-	if (negated || !number_parse_duration(argument, "s", &ns) || ns < SECOND_NS || ns > 3600 * SECOND_NS)
-		return error_new_kind(ERROR_USAGE, "invalid length '%s': expected 1s to 1h", argument ? argument : "");
-	*(uint64_t *)field = ns;
-	return NULL;
+	for (size_t i = 0; i < length; i++)
+		if (!islower((unsigned char)name[i]) && name[i] != '_' && !(i && isdigit((unsigned char)name[i])))
+			return false;
+	return length;
 }
 
-/* In the order of their names. */
+/* In the order of names; the last value of a name holds. */
 static struct error *parse_label(const struct option *option, const char *argument, bool negated, void *field)
 {
-	struct window_labels *labels = field;
+	label_list *labels = field;
 	const char *equals = strchr(argument, '=');
-	(void)option;
-	(void)negated;
-	if (!equals || equals == argument)
-		return error_new_kind(ERROR_USAGE, "invalid value '%s': expected NAME=VALUE", argument);
-	if (labels->list.len == LABELS_MAX)
-		return error_new_kind(ERROR_USAGE, "more than %d labels", LABELS_MAX);
-	struct window_label label = {mem_strndup(argument, (size_t)(equals - argument)), equals + 1};
-	size_t at = 0;
-	while (at < labels->list.len && strcmp(labels->list.data[at].name, label.name) < 0)
-		at++;
-	if (at < labels->list.len && !strcmp(labels->list.data[at].name, label.name))
-		return error_new_kind(ERROR_USAGE, "the label %s is given twice", label.name);
-	vec_push(&labels->list, label);
-	memmove(labels->list.data + at + 1, labels->list.data + at, (labels->list.len - 1 - at) * sizeof(label));
-	labels->list.data[at] = label;
+	if (!equals || !is_label_name(argument, (size_t)(equals - argument)))
+		return error_new_kind(ERROR_USAGE, "expected NAME=VALUE, with lower-case letters, digits and '_' in the name");
+	char *name = mem_strndup(argument, (size_t)(equals - argument));
+	size_t place = 0;
+	while (place < labels->len && strcmp(labels->data[place].name, name) < 0)
+		place++;
+	if (place < labels->len && !strcmp(labels->data[place].name, name)) {
+		labels->data[place].value = equals + 1;
+		free(name);
+		return NULL;
+	}
+	vec_push(labels, (struct window_label){0});
+	memmove(labels->data + place + 1, labels->data + place, (labels->len - 1 - place) * sizeof(*labels->data));
+	labels->data[place] = (struct window_label){name, equals + 1};
 	return NULL;
 }
 
 #define TYPE struct push_options
 static const struct option push_option_table[] = {
-	OPTION_STRING(0, "sink", TYPE, sink, "URL", "where it goes, such as clickhouse://HOST/DATABASE"),
-	OPTION_CUSTOM_FLAGS(0, "label", TYPE, labels, "NAME=VALUE", "a label of all samples, such as service=shop; may be repeated",
-			    parse_label, OPTION_NO_NEGATION),
-	OPTION_STRING(0, "host", TYPE, host, "NAME", "whose samples they are (default: the machine that the recording names)"),
-	OPTION_CUSTOM_FLAGS(0, "window", TYPE, window_ns, "TIME", "samples of so long a time are added up (default 60s)", parse_window,
+	OPTION_STRING(0, "to", TYPE, to, "URL",
+		      "where they go, such as file:///FOLDER, clickhouse://HOST/DATABASE, otlp://HOST; the manual page has all"),
+	OPTION_STRING(0, "host", TYPE, host, "NAME", "the machine that they are of (default: what each recording says)"),
+	OPTION_CUSTOM_FLAGS(0, "label", TYPE, labels, "NAME=VALUE", "a label of all samples; may be repeated", parse_label,
 			    OPTION_NO_NEGATION),
+	OPTION_STRING(0, "token-file", TYPE, http.token_file, "FILE", "its first line says who asks (a bearer token)"),
+	OPTION_STRING(0, "password-file", TYPE, http.password_file, "FILE", "its first line is the password of the URL's user"),
+	OPTION_STRING(0, "ca-file", TYPE, http.ca_file, "FILE", "certificates that are trusted, instead of the system's"),
+	OPTION_STRING(0, "certificate-file", TYPE, http.certificate_file, "FILE", "our own certificate, for servers that ask for one"),
+	OPTION_STRING(0, "key-file", TYPE, http.key_file, "FILE", "… and its key"),
+	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(input_option_group, TYPE, input),
-	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_END,
 };
+#undef TYPE
 
-/* ---- the recording ---- */
+/* ---- the child ---- */
 
-static struct error *read_recording(struct pushing *pushing)
+/* What it hands over: this, and behind it the batch or a message. */
+struct parcel {
+	uint8_t id[16];
+	uint64_t samples, size;
+	uint32_t error; /* enum error_kind + 1 of a message; 0 = a batch */
+};
+
+static struct error *make_id(const struct push_options *options, const char *host, const char *path, uint8_t ret[16])
 {
-	struct fold_options options;
-	struct fold *fold;
-	struct input_options input = pushing->options->input;
-	input.input = pushing->path;
-	const struct opening_options opening = {.input = &input};
-	struct error *error = opening_begin(&pushing->opening, &opening);
+	struct strbuf text = {0};
+	struct mapping mapping;
+	struct stat st;
+	cleanup_free char *file = !stat(path, &st) && S_ISDIR(st.st_mode) ? mem_printf("%s/data", path) : mem_strdup(path);
+	struct error *error = mapping_open(file, &mapping);
 	if (error)
 		return error;
-	samples_fold_options(DETAIL, &options);
-	error = fold_of_session(pushing->opening.session, pushing->opening.resolver, &options, &fold);
-	if (error)
-		return error;
-	hidden_kernel_warn(fold);
-	pushing->samples = samples_of_fold(fold, pushing->opening.resolver, DETAIL, STACK_INLINES_ALL);
-	fold_destroy(fold);
-	opening_warn(&pushing->opening);
-	return pushing->samples->rows.len ? NULL : error_new("%s has no samples: nothing to push", pushing->path);
-}
-
-/* When the recording doesn't say it, it ended when its file was written last. */
-static void find_time(struct pushing *pushing)
-{
-	const struct samples *samples = pushing->samples;
-	struct stat status;
-	if (samples->wall_offset_ns)
-		pushing->wall_offset = (int64_t)samples->wall_offset_ns;
-	else if (!stat(pushing->path, &status))
-		pushing->wall_offset = (int64_t)status.st_mtime * (int64_t)SECOND_NS - (int64_t)samples->last_time;
-}
-
-static void mix_in(struct pushing *pushing, const void *data, size_t size)
-{
-	uint64_t words[2] = {pushing->file_id, hash_id(data, size, 0)};
-	pushing->file_id = hash_id(words, sizeof(words), 0);
-}
-
-static void mix_text(struct pushing *pushing, const char *text)
-{
-	mix_in(pushing, text ? text : "", text ? strlen(text) : 0);
-}
-
-static void mix_numbers(struct pushing *pushing, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	const uint64_t words[] = {a, b, c, d};
-	mix_in(pushing, words, sizeof(words));
-}
-
-/* All that its windows will have. */
-static void identify(struct pushing *pushing)
-{
-	const struct samples *samples = pushing->samples;
-	const struct push_options *options = pushing->options;
-	mix_text(pushing, options->host ? options->host : samples->hostname);
-	mix_numbers(pushing, (uint64_t)pushing->wall_offset, options->window_ns, samples->rows.len, samples->stacks.len);
-	for (size_t i = 0; i < options->labels.list.len; i++) {
-		mix_text(pushing, options->labels.list.data[i].name);
-		mix_text(pushing, options->labels.list.data[i].value);
-	}
-	for (size_t i = 0; i < samples->functions.len; i++)
-		mix_text(pushing, samples->functions.data[i].name);
-	for (size_t i = 0; i < samples->frames.len; i++) {
-		const struct samples_frame *frame = &samples->frames.data[i];
-		mix_numbers(pushing, frame->function, frame->file_address, frame->line, 0);
-	}
-	for (size_t i = 0; i < samples->stacks.len; i++)
-		mix_numbers(pushing, samples->stacks.data[i].parent, samples->stacks.data[i].frame, 0, 0);
-	for (size_t i = 0; i < samples->rows.len; i++) {
-		const struct samples_row *row = &samples->rows.data[i];
-		mix_numbers(pushing, row->time, row->period, (uint64_t)row->event << 32 | row->actor,
-			    (uint64_t)row->stack << 32 | row->count);
-	}
-}
-
-/* ---- windows ---- */
-
-static void fill_window(const struct pushing *pushing, uint64_t begin_ns, struct window *window)
-{
-	const struct samples *samples = pushing->samples;
-	const uint64_t words[2] = {pushing->file_id, begin_ns};
+	strbuf_printf(&text, "%s\n", host);
+	for (size_t i = 0; i < options->labels.len; i++)
+		strbuf_printf(&text, "%s=%s\n", options->labels.data[i].name, options->labels.data[i].value);
 	for (uint64_t half = 0; half < 2; half++) {
-		uint64_t id = hash_id(words, sizeof(words), half + 1);
-		memcpy(window->id + half * sizeof(id), &id, sizeof(id));
+		uint64_t word = hash_id(mapping.data, mapping.size, half) ^ hash_mix(hash_id(text.data, text.len, half));
+		memcpy(ret + half * sizeof(word), &word, sizeof(word));
 	}
-	window->host = pushing->options->host ? pushing->options->host : samples->hostname ? samples->hostname : "unknown";
+	mapping_close(&mapping);
+	strbuf_deinit(&text);
+	return NULL;
+}
+
+/* By the recording's clock; where that can't be told, it ended when the file was written last. */
+static void set_times(const char *path, struct window *window)
+{
+	const struct samples *samples = window->samples;
+	struct stat st;
+	uint64_t length = samples->last_time - samples->first_time, end = samples->last_time + samples->wall_offset_ns;
+	if (!samples->wall_offset_ns && !stat(path, &st))
+		end = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	window->begin_ns = end > length ? end - length : 0;
+	window->end_ns = end;
+}
+
+static struct error *describe(const struct push_options *options, const char *path, struct window *window)
+{
+	struct samples *samples = window->samples;
+	window->host = options->host ? options->host : samples->hostname ? samples->hostname : "unknown";
 	window->host_id = "";
-	window->begin_ns = begin_ns;
-	window->end_ns = begin_ns + pushing->options->window_ns;
-	for (size_t i = 0; i < pushing->options->labels.list.len; i++)
-		vec_push(&window->labels.list, pushing->options->labels.list.data[i]);
+	for (size_t i = 0; i < options->labels.len; i++)
+		vec_push(&window->labels.list, options->labels.data[i]);
 	for (size_t i = 0; i < samples->threads.len; i++)
 		vec_push(&window->thread_sets, 0);
-	for (size_t i = 0; i < window->samples->rows.len; i++)
-		window->taken += window->samples->rows.data[i].count;
+	for (size_t i = 0; i < samples->rows.len; i++)
+		window->taken += samples->rows.data[i].count;
+	set_times(path, window);
+	return make_id(options, window->host, path, window->id);
 }
 
-/* Rows from `from` to before `to` are the window's: its samples are those of the recording meanwhile, with these rows. */
-static struct error *send_window(struct pushing *pushing, size_t from, size_t to, uint64_t begin_ns)
+static struct error *read_recording(const struct push_options *options, struct opening *opening, const char *path, struct window *window)
 {
-	struct window *window = window_create();
-	struct samples *own = window->samples, *samples = pushing->samples;
-	__auto_type rows = samples->rows;
-	struct strbuf batch = {0};
-	struct error *why = NULL;
-	samples->rows.data += from;
-	samples->rows.len = to - from;
-	window->samples = samples;
-	fill_window(pushing, begin_ns, window);
-	struct error *error = fleet_sink_encode(pushing->encoder, window, &batch);
-	if (!error && fleet_sink_send(pushing->sink, window->id, batch.data, batch.len, &why) != SINK_TAKEN)
-		error = why;
-	pushing->windows++;
-	pushing->count += window->taken;
-	samples->rows = rows;
-	window->samples = own;
-	window_destroy(window);
-	strbuf_deinit(&batch);
-	return error;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct samples_row *x = a, *y = b;
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
-static uint64_t begin_of(const struct pushing *pushing, const struct samples_row *row)
-{
-	uint64_t time = row->time + (uint64_t)pushing->wall_offset;
-	return time - time % pushing->options->window_ns;
-}
-
-static struct error *send_windows(struct pushing *pushing)
-{
-	struct samples *samples = pushing->samples;
+	const unsigned int detail = SAMPLES_STACKS | SAMPLES_ADDRESSES;
+	struct fold_options folding;
+	struct fold *fold = NULL;
 	struct error *error = NULL;
-	qsort(samples->rows.data, samples->rows.len, sizeof(*samples->rows.data), by_time);
-	for (size_t from = 0, to; from < samples->rows.len && !error; from = to) {
-		uint64_t begin_ns = begin_of(pushing, &samples->rows.data[from]);
-		for (to = from + 1; to < samples->rows.len && begin_of(pushing, &samples->rows.data[to]) == begin_ns; to++)
-			;
-		error = send_window(pushing, from, to, begin_ns);
+	if (!opening_events_sampled(opening))
+		return error_new("it has no samples: nothing to send");
+	samples_fold_options(detail, &folding);
+	error = fold_of_session(opening->session, opening->resolver, &folding, &fold);
+	if (error)
+		return error;
+	samples_destroy(window->samples);
+	window->samples = samples_of_fold(fold, opening->resolver, detail, STACK_INLINES_ALL);
+	fold_destroy(fold);
+	return describe(options, path, window);
+}
+
+static struct error *make_batch(const struct push_options *options, struct fleet_sink *sink, const char *path, struct parcel *ret,
+				struct strbuf *ret_batch)
+{
+	struct input_options input = options->input;
+	struct opening opening = {0};
+	struct window *window = window_create();
+	input.input = path;
+	struct error *error = opening_begin(&opening, &(struct opening_options){.input = &input, .confined = "agent", .output = "-"});
+	error = error ? error : read_recording(options, &opening, path, window);
+	error = error ? error : fleet_sink_encode(sink, window, ret_batch);
+	if (!error) {
+		memcpy(ret->id, window->id, sizeof(ret->id));
+		ret->samples = window->taken;
+		opening_warn(&opening);
 	}
+	window_destroy(window);
+	opening_end(&opening);
 	return error;
 }
 
-static struct error *push(const struct push_options *options, const char *path, struct fleet_sink *encoder, struct fleet_sink *sink)
+static void run_child(const struct push_options *options, struct fleet_sink *sink, const char *path, int fd)
 {
-	struct pushing pushing = {.options = options, .path = path, .encoder = encoder, .sink = sink};
-	struct error *error = read_recording(&pushing);
-	if (!error) {
-		find_time(&pushing);
-		identify(&pushing);
-		error = send_windows(&pushing);
+	struct parcel parcel = {0};
+	struct strbuf content = {0};
+	struct error *error = make_batch(options, sink, path, &parcel, &content);
+	if (error) {
+		strbuf_clear(&content);
+		strbuf_add_str(&content, error_message(error));
+		parcel.error = error_kind(error) + 1u;
 	}
+	parcel.size = content.len;
+	bool written = whole_write(fd, &parcel, sizeof(parcel)) && whole_write(fd, strbuf_str(&content), content.len);
+	_exit(!written);
+}
+
+/* ---- the parent ---- */
+
+static struct error *read_parcel(int fd, struct parcel *ret, struct strbuf *ret_content)
+{
+	if (lseek(fd, 0, SEEK_SET) || !whole_read(fd, ret, sizeof(*ret)))
+		return error_new("the process that reads it has said nothing");
+	int failed = strbuf_read(ret_content, fd, SIZE_MAX / 2);
+	if (failed)
+		return error_system(-failed, "what the process that reads it has said");
+	if (ret_content->len != ret->size)
+		return error_new("the process that reads it has said only a part of it");
+	return ret->error ? error_new_kind((enum error_kind)(ret->error - 1), "%s", strbuf_str(ret_content)) : NULL;
+}
+
+static struct error *read_apart(const struct push_options *options, struct fleet_sink *sink, const char *path, struct parcel *ret,
+				struct strbuf *ret_batch)
+{
+	int status;
+	cleanup_close int fd = memfd_create("perf-push", MFD_CLOEXEC);
+	if (fd < 0)
+		return error_system(errno, "memory for a batch");
+	fflush(NULL);
+	pid_t child = fork();
+	if (child < 0)
+		return error_system(errno, "a process that reads it");
+	if (!child)
+		run_child(options, sink, path, fd);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		return error_new("the process that reads it was ended by signal %d", WTERMSIG(status));
+	return read_parcel(fd, ret, ret_batch);
+}
+
+static struct error *push_file(const struct push_options *options, struct fleet_sink *sink, const char *path)
+{
+	struct strbuf batch = {0};
+	struct parcel parcel;
+	char number[32];
+	struct error *error = read_apart(options, sink, path, &parcel, &batch);
+	if (!error && fleet_sink_send(sink, parcel.id, strbuf_str(&batch), batch.len, &error) == SINK_LATER)
+		error = error_wrap(error, "not sent; what was sent already isn't there twice when it is sent again");
 	if (!error)
-		log_info("%s: %" PRIu64 " samples in %" PRIu64 " windows", path, pushing.count, pushing.windows);
-	samples_destroy(pushing.samples);
-	opening_end(&pushing.opening);
+		printf("%s: %s samples sent\n", path, number_format_grouped(parcel.samples, number));
+	strbuf_deinit(&batch);
 	return error_wrap(error, "%s", path);
 }
 
-static struct error *push_all(const struct push_options *options, char *const *paths, int count)
+static struct error *push_files(const struct push_options *options, const char *const *paths, int count)
 {
-	struct config config = {0};
-	struct fleet_sink_options sink_options = {.name = "push", .url = options->sink};
-	struct fleet_sink *encoder = NULL, *sink = NULL;
-	struct error *error = config_open(&config);
-	fleet_access(&config, &sink_options.http);
-	error = error ? error : fleet_sink_open(&sink_options, &encoder);
-	error = error ? error : fleet_sink_open(&sink_options, &sink);
+	const struct fleet_sink_options sink_options = {.name = "--to", .url = options->to, .http = options->http};
+	struct fleet_sink *sink;
+	struct error *error = fleet_sink_open(&sink_options, &sink);
+	if (error)
+		return error;
 	for (int i = 0; i < count && !error; i++)
-		error = push(options, paths[i], encoder, sink);
-	fleet_sink_close(encoder);
+		error = push_file(options, sink, paths[i]);
 	fleet_sink_close(sink);
-	config_close(&config);
 	return error;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct push_options options = {.window_ns = 60 * SECOND_NS};
-	char *named[] = {"perf.data"};
+	struct push_options options = {0};
 	int words;
 	(void)ret_status;
 	input_options_init(&options.input);
 	struct error *error = options_parse(push_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
-	if (!error && !options.sink)
-		error = error_new_kind(ERROR_USAGE, "say with --sink where it goes, such as clickhouse://HOST/DATABASE");
+	if (!error && !options.to)
+		error = error_new_kind(ERROR_USAGE, "say where the recordings go with --to URL");
 	if (!error && words && options.input.input)
-		error = error_new_kind(ERROR_USAGE, "-i %s: give the recordings as words", options.input.input);
-	if (!error && options.input.input)
-		named[0] = (char *)options.input.input;
+		error = error_new_kind(ERROR_USAGE, "name recordings with -i or without: '%s' is another one", argv[0]);
+	const char *one = options.input.input ? options.input.input : "perf.data";
 	if (!error)
-		error = push_all(&options, words ? argv : named, words ? words : 1);
-	for (size_t i = 0; i < options.labels.list.len; i++)
-		free((char *)options.labels.list.data[i].name);
-	vec_deinit(&options.labels.list);
+		error = words ? push_files(&options, (const char *const *)argv, words) : push_files(&options, &one, 1);
+	for (size_t i = 0; i < options.labels.len; i++)
+		free((char *)(uintptr_t)options.labels.data[i].name);
+	vec_deinit(&options.labels);
 	return error;
 }
 
-static const char *const usage[] = {"--sink URL [FILE]… [--label NAME=VALUE]… [OPTIONS]", NULL};
+static const char *const usage[] = {"--to URL [<options>] [FILE...]", NULL};
 const struct command cmd_agent_push = {
-	"agent push", "Send recordings to a database of many machines", .usage = usage, .options = push_option_table, .run = run,
+	.name = "agent push",
+	.summary = "Send recordings to an engine of a fleet",
+	.usage = usage,
+	.options = push_option_table,
+	.run = run,
 };

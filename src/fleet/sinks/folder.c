@@ -2,8 +2,8 @@
  *
  *	file:///var/lib/perf/windows?format=pprof&keep=1000&limit=500M
  *
- * A file is written under a name with a dot in front, brought to disk, and then gets its name; that begins with the window's time and ends
- * with its id, so that a window that comes again is the same file. Only files with such names are ever removed.
+ * A file is written under a name with a dot in front, brought to disk, and then gets its name; that begins with the window's time and
+ * ends with its id, so that a window that comes again is the same file. Only files with such names are ever removed.
  *
  * A batch is the name, a newline and the profile. A recording is made of the profile when the file is written: its names are in it. */
 #include "analysis/import/imported.h"

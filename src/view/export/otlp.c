@@ -2,8 +2,12 @@
  * profile for each event. What they refer to is in a dictionary, whose tables begin with an element that stands for nothing.
  *
  *	sample ──► stack ──► locations ──► lines ──► function          texts by number
- *	   └─────► attributes: of its thread   └──► mapping ──► attribute: build-id */
+ *	   └─────► attributes: of its thread   └──► mapping ──► attribute: build-id
+ *
+ * Of a window each set of labels is a resource, and what a profile's values are is said in the words of other profilers. */
+#include "view/export/otlp.h"
 #include "base/buildid.h"
+#include "base/formats/protobuf.h"
 #include "view/export/either.h"
 #include "view/export/locations.h"
 #include "view/export/streaming.h"
@@ -11,11 +15,13 @@
 #include "view/view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { ATTRIBUTES_OF_ACTOR = 3 };
+enum { ATTRIBUTES_OF_ACTOR = 3, PROFILE_ID = 7 };
 
 struct writing {
 	const struct samples *samples;
+	const struct window *window; /* or NULL */
 	struct either out;
 	const struct sink *sink;
 	struct string_table strings;
@@ -48,18 +54,56 @@ static void add_attribute(struct writing *writing, const char *key, const char *
 	either_end(out);
 }
 
-static void add_resource(struct writing *writing)
+/* What OpenTelemetry's semantic conventions call a label; others have their own names. */
+static const char *attribute_of_label(const char *name)
+{
+	static const struct {
+		const char *label, *attribute;
+	} known[] = {
+		{"cgroup", "process.linux.cgroup"},
+		{"container", "container.id"},
+		{"container_runtime", "container.runtime.name"},
+		{"pod", "k8s.pod.name"},
+		{"pod_uid", "k8s.pod.uid"},
+		{"service", "service.name"},
+		{"namespace", "k8s.namespace.name"},
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i].label, name))
+			return known[i].attribute;
+	return name;
+}
+
+static void add_window_resource(struct writing *writing, uint32_t set)
+{
+	const struct window *window = writing->window;
+	const struct window_labels *own = &window->sets.data[set], *all = &window->labels;
+	if (window->host)
+		add_attribute(writing, "host.name", window->host);
+	if (window->host_id)
+		add_attribute(writing, "host.id", window->host_id);
+	for (size_t i = 0; i < own->list.len; i++)
+		add_attribute(writing, attribute_of_label(own->list.data[i].name), own->list.data[i].value);
+	for (size_t i = 0; i < all->list.len; i++)
+		if (!window_labels_find(own, all->list.data[i].name))
+			add_attribute(writing, attribute_of_label(all->list.data[i].name), all->list.data[i].value);
+}
+
+static void add_resource(struct writing *writing, uint32_t set)
 {
 	const struct samples *samples = writing->samples;
 	either_begin(&writing->out, 1, "resource");
 	either_begin_list(&writing->out, "attributes");
-	if (samples->hostname)
+	if (writing->window)
+		add_window_resource(writing, set);
+	else if (samples->hostname)
 		add_attribute(writing, "host.name", samples->hostname);
 	if (samples->arch)
 		add_attribute(writing, "host.arch", samples->arch);
 	if (samples->os_release)
 		add_attribute(writing, "os.version", samples->os_release);
-	add_attribute(writing, "process.command_line", samples->title);
+	if (!writing->window)
+		add_attribute(writing, "process.command_line", samples->title);
 	either_end_list(&writing->out);
 	either_end(&writing->out);
 }
@@ -76,33 +120,70 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 	hand_on(writing);
 }
 
-static void add_profile(struct writing *writing, uint32_t number)
+static bool is_in_set(const struct writing *writing, const struct samples_row *row, uint32_t set)
+{
+	return !writing->window || writing->window->thread_sets.data[writing->samples->actors.data[row->actor].thread] == set;
+}
+
+static bool has_rows(const struct writing *writing, uint32_t set, uint32_t event)
 {
 	const struct samples *samples = writing->samples;
-	const struct samples_event *event = &samples->events.data[number];
+	for (size_t i = 0; i < samples->rows.len; i++)
+		if (samples->rows.data[i].event == event && is_in_set(writing, &samples->rows.data[i], set))
+			return true;
+	return false;
+}
+
+static void add_type(struct writing *writing, uint32_t field, const char *name, const struct samples_event *event)
+{
+	const char *type = writing->window ? window_event_type(event) : event->name;
+	either_begin(&writing->out, field, name);
+	either_number(&writing->out, 1, "typeStrindex", number_string(writing, type));
+	either_number(&writing->out, 2, "unitStrindex", number_string(writing, event->nanoseconds ? "nanoseconds" : "count"));
+	either_end(&writing->out);
+}
+
+/* Its time; what a sample stands for on average; and by which id it is known. */
+static void add_window_facts(struct writing *writing, uint32_t set, uint32_t number)
+{
+	const struct window *window = writing->window;
+	const struct samples_event *event = &writing->samples->events.data[number];
+	struct either *out = &writing->out;
+	uint8_t id[16];
+	either_fixed64(out, 3, "timeUnixNano", window->begin_ns);
+	either_number64(out, 4, "durationNano", window->end_ns - window->begin_ns);
+	add_type(writing, 5, "periodType", event);
+	either_number64(out, 6, "period", event->samples ? event->period / event->samples : 0);
+	window_part_id(window, set, number, id);
+	protobuf_add_bytes(&out->open[out->depth], PROFILE_ID, id, sizeof(id));
+}
+
+static void add_profile(struct writing *writing, uint32_t set, uint32_t number)
+{
+	const struct samples *samples = writing->samples;
 	struct either *out = &writing->out;
 	either_begin(out, 2, NULL);
-	either_begin(out, 1, "sampleType");
-	either_number(out, 1, "typeStrindex", number_string(writing, event->name));
-	either_number(out, 2, "unitStrindex", number_string(writing, event->nanoseconds ? "nanoseconds" : "count"));
-	either_end(out);
+	add_type(writing, 1, "sampleType", &samples->events.data[number]);
 	either_begin_list(out, "samples");
 	for (size_t i = 0; i < samples->rows.len; i++)
-		if (samples->rows.data[i].event == number)
+		if (samples->rows.data[i].event == number && is_in_set(writing, &samples->rows.data[i], set))
 			add_sample(writing, &samples->rows.data[i]);
 	either_end_list(out);
-	if (samples->wall_offset_ns)
-		either_fixed64(out, 3, "timeUnixNano", samples->first_time + samples->wall_offset_ns);
-	either_number64(out, 4, "durationNano", samples->last_time - samples->first_time);
+	if (writing->window) {
+		add_window_facts(writing, set, number);
+	} else {
+		if (samples->wall_offset_ns)
+			either_fixed64(out, 3, "timeUnixNano", samples->first_time + samples->wall_offset_ns);
+		either_number64(out, 4, "durationNano", samples->last_time - samples->first_time);
+	}
 	either_end(out);
 }
 
-static void add_profiles(struct writing *writing)
+static void add_profiles_of_set(struct writing *writing, uint32_t set)
 {
 	struct either *out = &writing->out;
-	either_begin_list(out, "resourceProfiles");
 	either_begin(out, 1, NULL);
-	add_resource(writing);
+	add_resource(writing, set);
 	either_begin_list(out, "scopeProfiles");
 	either_begin(out, 2, NULL);
 	either_begin(out, 1, "scope");
@@ -111,13 +192,31 @@ static void add_profiles(struct writing *writing)
 	either_end(out);
 	either_begin_list(out, "profiles");
 	for (uint32_t i = 0; i < writing->samples->events.len; i++)
-		if (writing->samples->events.data[i].samples)
-			add_profile(writing, i);
+		if (has_rows(writing, set, i))
+			add_profile(writing, set, i);
 	either_end_list(out);
 	either_end(out);
 	either_end_list(out);
 	either_end(out);
-	either_end_list(out);
+}
+
+static bool set_has_rows(const struct writing *writing, uint32_t set)
+{
+	for (uint32_t i = 0; i < writing->samples->events.len; i++)
+		if (has_rows(writing, set, i))
+			return true;
+	return false;
+}
+
+static void add_profiles(struct writing *writing)
+{
+	either_begin_list(&writing->out, "resourceProfiles");
+	if (!writing->window)
+		add_profiles_of_set(writing, 0);
+	for (uint32_t set = 0; writing->window && set < writing->window->sets.len; set++)
+		if (set_has_rows(writing, set))
+			add_profiles_of_set(writing, set);
+	either_end_list(&writing->out);
 }
 
 /* ---- the dictionary ---- */
@@ -290,9 +389,9 @@ static void add_dictionary(struct writing *writing)
 	either_end(out);
 }
 
-static struct error *write_profiles(const struct samples *samples, bool as_json, const struct sink *sink)
+static struct error *write_profiles(const struct samples *samples, const struct window *window, bool as_json, const struct sink *sink)
 {
-	struct writing writing = {.samples = samples, .sink = sink};
+	struct writing writing = {.samples = samples, .window = window, .sink = sink};
 	either_init(&writing.out, as_json);
 	number_string(&writing, ""); /* number 0 */
 	add_profiles(&writing);
@@ -308,12 +407,17 @@ static struct error *write_profiles(const struct samples *samples, bool as_json,
 
 static struct error *show_protobuf(const struct samples *samples, const struct view_options *options, const struct sink *out)
 {
-	return write_profiles(samples, false, out);
+	return write_profiles(samples, NULL, false, out);
 }
 
 static struct error *show_json(const struct samples *samples, const struct view_options *options, const struct sink *out)
 {
-	return write_profiles(samples, true, out);
+	return write_profiles(samples, NULL, true, out);
+}
+
+struct error *otlp_write_window(const struct window *window, const struct sink *out)
+{
+	return write_profiles(window->samples, window, false, out);
 }
 
 const struct view_ops view_otlp = {

@@ -1,0 +1,301 @@
+/* The sender: a thread that sends the oldest batch of a spool until the engine has it. One lock for the spool and the counts, which
+ * isn't held while something is sent; what is being sent is a copy, and its batch, the oldest, isn't dropped meanwhile: whether the
+ * engine has it isn't known before it answers. */
+#include "fleet/sender.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "fleet/spool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { DELAY_MS = 1000, LONGEST = 60, WAIT_MAX_S = 3600 };
+#define LIMIT_DEFAULT (UINT64_C(256) << 20)
+#define NS_PER_MS UINT64_C(1000000)
+
+struct sender {
+	struct fleet_sink *sink;
+	uint64_t limit;
+	unsigned int delay_ms;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a batch was put or is gone, or it is to end */
+	pthread_t thread;
+	bool ends;
+	bool sending; /* the oldest batch */
+	struct spool *spool;
+	struct sender_counts counts;
+	unsigned int failed;	 /* attempts in a row */
+	uint64_t next_attempt;	 /* by the monotonic clock */
+	struct strbuf in_flight; /* the thread's own */
+};
+
+/* ---- counts ---- */
+
+static uint64_t waiting_samples(const struct spool *spool)
+{
+	uint64_t samples = 0;
+	for (size_t i = 0; i < spool->batches.len; i++)
+		samples += spool->batches.data[i].samples;
+	return samples;
+}
+
+static void count_dropped(struct sender *sender, uint64_t samples)
+{
+	sender->counts.dropped_batches++;
+	sender->counts.dropped_samples += samples;
+}
+
+static void drop(struct sender *sender, size_t place)
+{
+	count_dropped(sender, sender->spool->batches.data[place].samples);
+	spool_drop(sender->spool, place);
+}
+
+void sender_counts(struct sender *sender, struct sender_counts *ret)
+{
+	pthread_mutex_lock(&sender->lock);
+	const struct spool *spool = sender->spool;
+	*ret = sender->counts;
+	ret->ever_dropped_batches = spool->dropped.batches;
+	ret->ever_dropped_samples = spool->dropped.samples;
+	ret->waiting_batches = spool->batches.len;
+	ret->waiting_samples = waiting_samples(spool);
+	ret->waiting_bytes = spool->bytes;
+	pthread_mutex_unlock(&sender->lock);
+}
+
+/* ---- the thread ---- */
+
+/* Between a half of the distance and all of it; an engine that says how long to wait means at least that. */
+static uint64_t delay_ns(const struct sender *sender)
+{
+	uint64_t distance = sender->delay_ms, longest = (uint64_t)sender->delay_ms * LONGEST, wait_s = fleet_sink_wait_s(sender->sink);
+	for (unsigned int i = 1; i < sender->failed && distance < longest; i++)
+		distance *= 2;
+	uint64_t ns = (distance < longest ? distance : longest) * NS_PER_MS, chance = 0;
+	if (getrandom(&chance, sizeof(chance), 0) < 0)
+		chance = clock_now_ns(CLOCK_MONOTONIC);
+	wait_s = wait_s < WAIT_MAX_S ? wait_s : WAIT_MAX_S;
+	return wait_s * 1000 * NS_PER_MS + ns / 2 + chance % (ns / 2 + 1);
+}
+
+static void note_failure(struct sender *sender, struct error *why)
+{
+	sender->counts.attempts_failed++;
+	snprintf(sender->counts.why, sizeof(sender->counts.why), "%s", error_message(why));
+	log_debug("%s", error_message(why));
+	error_free(why);
+}
+
+/* With the lock held. */
+static void settle(struct sender *sender, enum sink_outcome outcome, struct error *why)
+{
+	const struct spool_batch *batch = &sender->spool->batches.data[0];
+	sender->failed = outcome == SINK_LATER ? sender->failed + 1 : 0;
+	switch (outcome) {
+	case SINK_TAKEN:
+		sender->counts.sent_batches++;
+		sender->counts.sent_samples += batch->samples;
+		*sender->counts.why = '\0';
+		spool_remove_first(sender->spool);
+		break;
+	case SINK_LATER:
+		note_failure(sender, why);
+		sender->next_attempt = clock_now_ns(CLOCK_MONOTONIC) + delay_ns(sender);
+		break;
+	case SINK_REFUSED:
+		note_failure(sender, why);
+		drop(sender, 0);
+		break;
+	}
+}
+
+/* A batch that cannot be read now may be another time, as when there are no descriptors left. */
+static enum sink_outcome send_first(struct sender *sender, const uint8_t *id, struct error **ret_why)
+{
+	*ret_why = spool_read_first(sender->spool, &sender->in_flight);
+	if (*ret_why)
+		return error_kind(*ret_why) == ERROR_FORMAT ? SINK_REFUSED : SINK_LATER;
+	pthread_mutex_unlock(&sender->lock);
+	enum sink_outcome outcome = fleet_sink_send(sender->sink, id, strbuf_str(&sender->in_flight), sender->in_flight.len, ret_why);
+	pthread_mutex_lock(&sender->lock);
+	return outcome;
+}
+
+static void wait_until(struct sender *sender, uint64_t time)
+{
+	const struct timespec until = {.tv_sec = (time_t)(time / 1000000000), .tv_nsec = (long)(time % 1000000000)};
+	pthread_cond_timedwait(&sender->changed, &sender->lock, &until);
+}
+
+static void *run(void *context)
+{
+	struct sender *sender = context;
+	pthread_mutex_lock(&sender->lock);
+	while (!sender->ends) {
+		if (!sender->spool->batches.len) {
+			pthread_cond_wait(&sender->changed, &sender->lock);
+			continue;
+		}
+		if (sender->failed && clock_now_ns(CLOCK_MONOTONIC) < sender->next_attempt) {
+			wait_until(sender, sender->next_attempt);
+			continue;
+		}
+		uint8_t id[SPOOL_ID];
+		struct error *why = NULL;
+		memcpy(id, sender->spool->batches.data[0].id, sizeof(id));
+		sender->sending = true;
+		enum sink_outcome outcome = send_first(sender, id, &why);
+		sender->sending = false;
+		settle(sender, outcome, why);
+		pthread_cond_broadcast(&sender->changed);
+	}
+	pthread_mutex_unlock(&sender->lock);
+	return NULL;
+}
+
+/* ---- putting ---- */
+
+/* Drops the oldest batch that isn't being sent; false: there is none. */
+static bool make_room(struct sender *sender)
+{
+	size_t oldest = sender->sending;
+	if (oldest >= sender->spool->batches.len)
+		return false;
+	drop(sender, oldest);
+	return true;
+}
+
+static bool is_full(const struct error *error)
+{
+	return error_errno(error) == ENOSPC || error_errno(error) == EDQUOT;
+}
+
+/* With the lock held. Where the disk has no room older batches give theirs. */
+static struct error *add(struct sender *sender, const struct window *window, uint64_t samples, const struct strbuf *batch)
+{
+	struct spool *spool = sender->spool;
+	if (batch->len > sender->limit)
+		return error_new("a window takes %zu KB, and the whole spool has %llu", batch->len >> 10,
+				 (unsigned long long)(sender->limit >> 10));
+	while (spool->bytes + batch->len > sender->limit && make_room(sender))
+		;
+	for (;;) {
+		struct error *error = spool_add(spool, window->id, samples, strbuf_str(batch), batch->len);
+		if (!error || !is_full(error) || !make_room(sender))
+			return error;
+		error_free(error);
+	}
+}
+
+static uint64_t samples_of(const struct window *window)
+{
+	uint64_t samples = 0;
+	for (size_t i = 0; i < window->samples->rows.len; i++)
+		samples += window->samples->rows.data[i].count;
+	return samples;
+}
+
+struct error *sender_put(struct sender *sender, const struct window *window)
+{
+	struct strbuf batch = {0};
+	uint64_t samples = samples_of(window);
+	struct error *error = fleet_sink_encode(sender->sink, window, &batch);
+	pthread_mutex_lock(&sender->lock);
+	sender->counts.batches++;
+	sender->counts.samples += samples;
+	error = error ? error : add(sender, window, samples, &batch);
+	if (error) {
+		count_dropped(sender, samples);
+		spool_count_dropped(sender->spool, samples);
+	}
+	pthread_cond_broadcast(&sender->changed);
+	pthread_mutex_unlock(&sender->lock);
+	strbuf_deinit(&batch);
+	return error;
+}
+
+/* ---- life ---- */
+
+/* Signals are for the other threads. */
+static struct error *start(struct sender *sender)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&sender->thread, NULL, run, sender);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed ? error_system(failed, "cannot start a thread that sends") : NULL;
+}
+
+static void release(struct sender *sender)
+{
+	spool_close(sender->spool);
+	strbuf_deinit(&sender->in_flight);
+	pthread_cond_destroy(&sender->changed);
+	pthread_mutex_destroy(&sender->lock);
+	free(sender);
+}
+
+static void count_found(struct sender *sender, const struct spool_totals *damaged)
+{
+	struct sender_counts *counts = &sender->counts;
+	counts->found_batches = sender->spool->batches.len + damaged->batches;
+	counts->found_samples = waiting_samples(sender->spool) + damaged->samples;
+	counts->dropped_batches = damaged->batches;
+	counts->dropped_samples = damaged->samples;
+	if (damaged->batches)
+		snprintf(counts->why, sizeof(counts->why), "%llu files of the spool were damaged", (unsigned long long)damaged->batches);
+}
+
+struct error *sender_open(const struct sender_options *options, struct sender **ret)
+{
+	struct spool *spool;
+	struct spool_totals damaged;
+	pthread_condattr_t attributes;
+	struct error *error = spool_open(options->folder, &spool, &damaged);
+	if (error)
+		return error_wrap(error, "spool");
+	struct sender *sender = mem_zalloc(sizeof(*sender));
+	sender->sink = options->sink;
+	sender->limit = options->limit ? options->limit : LIMIT_DEFAULT;
+	sender->delay_ms = options->delay_ms ? options->delay_ms : DELAY_MS;
+	sender->spool = spool;
+	count_found(sender, &damaged);
+	pthread_mutex_init(&sender->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&sender->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	error = start(sender);
+	if (error)
+		release(sender);
+	else
+		*ret = sender;
+	return error;
+}
+
+void sender_close(struct sender *sender, unsigned int wait_ms)
+{
+	if (!sender)
+		return;
+	uint64_t until = clock_now_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
+	pthread_mutex_lock(&sender->lock);
+	while (sender->spool->batches.len && clock_now_ns(CLOCK_MONOTONIC) < until)
+		wait_until(sender, until);
+	sender->ends = true;
+	bool sending = sender->sending;
+	pthread_cond_broadcast(&sender->changed);
+	pthread_mutex_unlock(&sender->lock);
+	if (sending)
+		fleet_sink_stop(sender->sink);
+	pthread_join(sender->thread, NULL);
+	release(sender);
+}

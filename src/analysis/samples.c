@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "symbol/dso_build_id.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -56,15 +57,17 @@ static uint32_t number_of(struct map64 *map, uint64_t key, size_t next, bool *re
 
 /* ---- frames ---- */
 
-static uint32_t add_file(struct building *building, const struct dso *dso)
+static uint32_t add_file(struct building *building, struct dso *dso)
 {
 	struct samples *samples = building->samples;
 	bool new;
 	uint32_t number = number_of(&building->files, (uintptr_t)dso, samples->files.len, &new);
-	if (new)
-		vec_push(&samples->files,
-			 (struct samples_file){
-				 .name = dso->name, .short_name = dso->short_name, .build_id = dso->build_id, .kernel = dso->kernel});
+	if (!new)
+		return number;
+	if (building->detail & SAMPLES_BUILD_IDS)
+		dso_learn_build_id(dso);
+	vec_push(&samples->files,
+		 (struct samples_file){.name = dso->name, .short_name = dso->short_name, .build_id = dso->build_id, .kernel = dso->kernel});
 	return number;
 }
 
@@ -120,6 +123,8 @@ static void set_place(struct building *building, const struct fold_frame *place,
 			      .cpumode = place->cpumode,
 			      .returns_here = caller && (place->cpumode != CPUMODE_USER || building->inlines != STACK_INLINES_ALL)};
 	frame->file_address = symtab_vaddr(resolver_symtab(building->resolver, place->map->dso), found.dso_addr);
+	if (building->detail & SAMPLES_NO_LINES)
+		return;
 	const struct code_function *function = source_find(building->resolver, &found, frame->inlined);
 	if (!function || !function->file)
 		return;

@@ -72,7 +72,7 @@ static bool parse_value(const char *text, struct strbuf *ret)
 	return !quoted;
 }
 
-/* "[section]" or "[section "sub"]" becomes "section" or "section.sub". */
+/* "[section]" or "[section "sub"]", where a name without blanks needs no quotes, becomes "section" or "section.sub". */
 static bool parse_section(const char *line, struct strbuf *ret)
 {
 	strbuf_clear(ret);
@@ -83,7 +83,7 @@ static bool parse_section(const char *line, struct strbuf *ret)
 		if (*c == '"')
 			continue;
 		if (isspace((unsigned char)*c)) {
-			if (ret->len && c[1] == '"')
+			if (ret->len && c + 1 < end && !isspace((unsigned char)c[1]))
 				strbuf_add_char(ret, '.');
 			continue;
 		}

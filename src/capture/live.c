@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "capture/afterwards.h"
 #include "capture/gather/gather.h"
+#include "capture/off_cpu_samples.h"
 #include "capture/python_frames.h"
 #include "capture/recorder.h"
 #include "capture/stack_way.h"
@@ -36,7 +37,8 @@ struct live {
 	struct recorder_sink sink;
 	struct recorder *recorder;
 	struct counter_set counters;
-	struct stack_walker *walker; /* or NULL */
+	struct stack_walker *walker;	 /* or NULL */
+	struct off_cpu_samples *off_cpu; /* or NULL */
 	struct python_frames_taker taker;
 	struct python_frames *python;
 	pthread_mutex_t files_lock;
@@ -160,8 +162,31 @@ static struct error *choose_way(const struct live_options *options, struct sampl
 	if (why)
 		log_info("%s", error_message(why));
 	error_free(why);
+	if (!error && options->off_cpu && !live->walker && sampling->callgraph != CALLCHAIN_FP)
+		error_free(stack_walker_open_rows(sampling, &live->walker));
 	live->options.walker = live->walker;
 	return error;
+}
+
+/* Behind the counters, whose ids it needs. */
+static struct error *open_off_cpu(const struct live_options *options, struct live *live)
+{
+	const struct off_cpu_samples_options samples = {
+		.events = &live->reader->events,
+		.target = options->target,
+		.by_cpu = true,
+		.inherit = true,
+		.kernel_stacks = true,
+		.user_stacks = true,
+		.threshold_ns = options->off_cpu_ns,
+		.walker = live->walker,
+		.depth = options->sampling->max_stack,
+	};
+	struct error *error = off_cpu_samples_open(&samples, &live->off_cpu);
+
+	if (!error)
+		live->options.source = off_cpu_samples_source(live->off_cpu);
+	return error_wrap(error, "time off the CPU");
 }
 
 static struct error *open_counters(const struct live_options *options, struct live *live)
@@ -172,10 +197,14 @@ static struct error *open_counters(const struct live_options *options, struct li
 
 	for (size_t i = 0; i < events->events.len && !error; i++)
 		error = sampling_refuse(events->events.data[i]);
+	if (!error && options->off_cpu)
+		error = off_cpu_samples_add_event(events, options->catalog);
 	if (!error)
 		error = choose_way(options, &sampling, live);
 	if (!error)
 		error = sampling_configure(events, &sampling);
+	if (!error && options->off_cpu)
+		off_cpu_samples_configure(events, live->walker);
 	return error ? error : counter_set_open(&live->counters, events, options->target);
 }
 
@@ -195,6 +224,7 @@ static void choose_recorder(const struct live_options *options, struct live *liv
 		.namespaces = sampling->namespaces,
 		.data_maps = sampling->address,
 		.begun = options->begun,
+		.signal = options->signal,
 		.context = options->context,
 		.is_workload_target = sampling->workload,
 		.all_tasks = sampling->by_cpu,
@@ -220,6 +250,9 @@ struct error *live_open(const struct live_options *options, struct live **ret)
 		live->closes_slowly = afterwards_is_needed(options->events);
 		describe(options, &features);
 		live->reader = reader_open_feed(options->name ? options->name : "live", &feed, options->events, &features);
+		error = options->off_cpu ? open_off_cpu(options, live) : NULL;
+	}
+	if (!error) {
 		error = recorder_create(&live->options, &live->reader->events, &live->counters, options->workload, &live->recorder);
 	}
 	if (!error && options->opened)
@@ -265,11 +298,17 @@ bool live_thread_gone(void *context, const struct thread *thread)
 	return (pid_t)thread->tid > 0 && kill((pid_t)thread->tid, 0) < 0 && errno == ESRCH;
 }
 
+uint64_t live_off_cpu_missed(const struct live *live)
+{
+	return live->off_cpu ? off_cpu_samples_missed(live->off_cpu) + off_cpu_samples_unseen(live->off_cpu) : 0;
+}
+
 void live_close(struct live *live, bool process_ends)
 {
 	if (!live)
 		return;
 	recorder_destroy(live->recorder);
+	off_cpu_samples_close(live->off_cpu);
 	if (process_ends && live->closes_slowly) {
 		afterwards_leave(&live->counters);
 		counters_abandon(&live->counters);

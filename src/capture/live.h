@@ -52,11 +52,17 @@ struct live_options {
 	uint64_t delay_ms;		     /* events begin so long after the first session_next() */
 	uint64_t map_timeout_ns;	     /* as of struct synth */
 	unsigned int synth_jobs;	     /* threads that read /proc; 0 = one for each CPU */
+	/* Time off the CPU as well (off_cpu_samples.h), with its event. The clock of `sampling` is CLOCK_MONOTONIC then, and the target
+	 * whole CPUs. */
+	bool off_cpu;
+	uint64_t off_cpu_ns; /* waits that last so long have a sample each, others are added up */
 	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */
 	struct error *(*opened)(void *context, const struct event_list *events, const struct counter_set *counters);
 	/* Events have begun; a held workload is still held. Not with a delay. Or NULL. */
 	void (*begun)(void *context);
-	void *context; /* of both */
+	/* As of struct recorder_options: of SIGINT, SIGTERM, SIGHUP and SIGUSR2. Or NULL. */
+	bool (*signal)(void *context, int number);
+	void *context; /* of all */
 };
 
 struct live;
@@ -77,6 +83,8 @@ int live_signal(const struct live *live);
 bool live_hides_addresses(const struct live *live);
 /* For session_options.thread_gone: whether the machine we run on has no such thread any more. */
 bool live_thread_gone(void *context, const struct thread *thread);
+/* Waits that aren't among the samples of options.off_cpu: there was no room for them, or the kernel did not tell of their end. */
+uint64_t live_off_cpu_missed(const struct live *live);
 /* After session_close(). Warns of names of Python for which there was no room. Closing tracepoints takes the kernel long: `process_ends`,
  * it is left to a child that outlives us (afterwards.h) and the caller ends soon. */
 void live_close(struct live *live, bool process_ends);

@@ -99,6 +99,9 @@ struct recorder_options {
 	const struct features *(*describe_ahead)(void *context);
 	/* Called when events have begun, before the workload goes on; not when they begin later (start_disabled). Or NULL. */
 	void (*begun)(void *context);
+	/* Told of each signal that would end the recording or have it write something; true: it is meant otherwise, and is done with. Or
+	 * NULL. */
+	bool (*signal)(void *context, int number);
 	void *context;
 };
 

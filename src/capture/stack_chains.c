@@ -329,8 +329,12 @@ static void forget_what_ended(struct stack_chains *chains)
 	for (size_t i = 0; i < chains->rings->count; i++)
 		if (chains->rings->rings[i].position != chains->rings->rings[i].end)
 			return;
-	if (machine_has_grown(chains->machine))
-		machine_forget(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL);
+	if (!machine_has_grown(chains->machine))
+		return;
+	machine_forget(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL);
+	resolver_forget(chains->resolver);
+	unwind_cache_destroy(chains->cache); /* it knows rules of files that are gone */
+	chains->cache = NULL;
 }
 
 void stack_chains_look(struct stack_chains *chains)

@@ -95,7 +95,6 @@ static const int refused[] = {
 	SYS_ptrace,
 #endif
 	SYS_perf_event_open,
-	SYS_bpf,
 	SYS_userfaultfd,
 	SYS_io_uring_setup,
 	SYS_keyctl,
@@ -209,6 +208,8 @@ static bool sandbox_syscalls(const struct sandbox_options *options)
 		refuse(&steps, network[i]);
 	if (!options->new_files)
 		refuse(&steps, SYS_fchmod);
+	if (!options->bpf)
+		refuse(&steps, SYS_bpf);
 	refuse_second(&steps, SYS_ioctl, TIOCSTI);
 	refuse_second(&steps, SYS_ioctl, TIOCLINUX);
 	refuse_others(&steps, SYS_kill);

@@ -12,6 +12,7 @@
 struct sandbox_options {
 	bool network;
 	bool new_files;		     /* what is written gets rights of its own (fchmod) */
+	bool bpf;		     /* maps of BPF programs that run are read and written (bpf) */
 	const char *const *writable; /* folders and files, NULL-terminated; those that don't exist say nothing */
 	const char *links;	     /* a writable folder where symbolic links may be made, too; NULL = nowhere */
 };

@@ -27,6 +27,8 @@ enum samples_detail {
 	SAMPLES_APART = 1 << 0,	 /* each sample is a row, in the order of time; else rows are samples that are alike but for time and CPU */
 	SAMPLES_STACKS = 1 << 1, /* … and are alike in their stacks; else a stack is the innermost frame */
 	SAMPLES_ADDRESSES = 1 << 2, /* two addresses of a function are two frames; else a frame is a function, without address and line */
+	SAMPLES_NO_LINES = 1 << 3,  /* … but none has a source file and line: debug information is large, and isn't read */
+	SAMPLES_BUILD_IDS = 1 << 4, /* those of files that the recording doesn't tell are looked for on this machine */
 };
 
 /* A field of a tracepoint. */

@@ -25,9 +25,10 @@ struct window {
 	const char *host_id;	   /* what tells hosts of equal names apart: hexadecimal digits, of /etc/machine-id hashed */
 	uint64_t begin_ns, end_ns; /* since 1970, by the machine's clock; end - begin is what has passed by its monotonic clock */
 	struct samples *samples;
-	uint64_t taken;			/* samples that the kernel took: those of the rows, `lost` and `dropped` ones */
-	uint64_t lost;			/* by the kernel, as it says */
-	uint64_t dropped;		/* by the agent, for want of memory */
+	uint64_t taken;		/* samples that the kernel took: those of the rows, `lost` and `dropped` ones */
+	uint64_t lost;		/* by the kernel, as it says */
+	uint64_t dropped;	/* by the agent, for want of memory */
+	uint32_t hz, wanted_hz; /* samples a second and CPU that were asked for; less than wanted where they would have cost too much */
 	struct window_labels labels;	/* of all rows */
 	VEC(struct window_labels) sets; /* sets.data[0] is empty */
 	VEC(uint32_t) thread_sets;	/* by samples->threads: number of its set */

@@ -53,3 +53,13 @@ bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
 		return false;
 	}
 }
+
+/* It says no more about which file the dso is than a header's table would. */
+void dso_learn_build_id(struct dso *dso)
+{
+	struct buildid id;
+	if (dso->build_id.size || !dso_read_build_id(dso, &id))
+		return;
+	dso->build_id = id;
+	dso->header_build_id = true;
+}

@@ -60,8 +60,10 @@ def test_files(packages):
         link = packages["perf-ng"] / f"usr/lib/perf-ng/share/man/man1/perf{page}.1.gz"
         assert link.is_symlink() and link.exists()
     assert {"usr/bin/perf-ng", "usr/share/bash-completion/completions/perf-ng", "usr/lib/perf-ng/libexec/perf-core/perf-perl.so",
-            "usr/lib/perf-ng/include/perf/perf_dlfilter.h"} <= names
-    outside = {name for name in names if not name.startswith("usr/lib/perf-ng/")}
+            "usr/lib/perf-ng/include/perf/perf_dlfilter.h", "usr/lib/systemd/system/perf-agent.service"} <= names
+    service = (packages["perf-ng"] / "usr/lib/systemd/system/perf-agent.service").read_text()
+    assert "ExecStart=/usr/lib/perf-ng/bin/perf agent run " in service
+    outside = {name for name in names if not name.startswith(("usr/lib/perf-ng/", "usr/lib/systemd/"))}
     assert all(re.match("usr/(bin|share/(doc|man/man1|lintian/overrides|bash-completion/completions))/perf-ng([-./]|$)", name) for name in outside), outside
     assert files(packages["python3-perf-ng"]) == {"usr/lib/python3/dist-packages/perf.py", "usr/lib/python3/dist-packages/perf_ng.py",
                                                   *(f"usr/share/doc/python3-perf-ng/{name}" for name in ("changelog.gz", "copyright"))}

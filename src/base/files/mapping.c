@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct watched_mapping {
 	_Atomic uintptr_t start;
 	_Atomic size_t size;
 	_Atomic bool lost_pages;
+	_Atomic bool held; /* nobody else unmaps it, or forgets its pages */
 };
 
 enum { SLOT_TAKEN = 1, BLOCK_SLOTS = 256 };
@@ -175,6 +177,29 @@ void mapping_forget(const uint8_t *data, size_t size)
 	advise(data, size, MADV_DONTNEED);
 }
 
+static void hold(struct watched_mapping *slot)
+{
+	while (atomic_exchange(&slot->held, true))
+		sched_yield();
+}
+
+static void forget_slot(struct watched_mapping *slot)
+{
+	hold(slot);
+	uintptr_t start = atomic_load(&slot->start);
+	if (start > SLOT_TAKEN)
+		mapping_forget((const uint8_t *)start, atomic_load(&slot->size));
+	atomic_store(&slot->held, false);
+}
+
+void mapping_forget_all(void)
+{
+	for (struct watched_block *block = &watched; block; block = atomic_load(&block->next))
+		for (size_t i = 0; i < BLOCK_SLOTS; i++)
+			if (atomic_load(&block->slots[i].start) > SLOT_TAKEN)
+				forget_slot(&block->slots[i]);
+}
+
 bool mapping_populate(const uint8_t *data, size_t size)
 {
 	enum {
@@ -190,9 +215,12 @@ bool mapping_populate(const uint8_t *data, size_t size)
 
 void mapping_close(struct mapping *mapping)
 {
+	struct watched_mapping *slot = mapping->watched;
 	if (mapping->data) {
-		atomic_store(&mapping->watched->start, 0);
+		hold(slot);
+		atomic_store(&slot->start, 0);
 		munmap((void *)mapping->data, mapping->size + MAPPING_GUARD);
+		atomic_store(&slot->held, false);
 	}
 	*mapping = (struct mapping){0};
 }

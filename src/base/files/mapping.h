@@ -29,6 +29,10 @@ bool mapping_lost_pages(const struct mapping *mapping);
  * from the file. For readers that go through large files once. */
 void mapping_forget(const uint8_t *data, size_t size);
 
+/* The same of all that is mapped by these functions: for who runs for days, and looks into large files now and then. Other threads may
+ * open and close mappings, and read them, meanwhile. */
+void mapping_forget_all(void);
+
 /* Maps the pages around `size` bytes at `data`, which lie in a mapping, so that touching them costs no fault. It asks for one page of each
  * group of those in memory that the kernel maps together: to ask for all of them makes it look at each, for a third more time. Where the
  * file isn't in memory it is read, and a group may cost a fault all the same. False: not possible here (Linux before 5.14, or the file

@@ -1,19 +1,19 @@
-/* perf agent: what this machine does, for a database of many machines. */
-#include "app/command.h"
+/* perf agent: the whole machine, all the time, for a database of many machines.
+ *
+ *	perf agent run            measures and sends
+ *	perf agent check          tries the configuration and each sink
+ *	perf agent push           sends recordings that exist
+ *	perf agent schema         prints what makes the tables of a database
+ *	perf agent status         asks the agent that runs here
+ *
+ *	live source ──► session ──► fold ──every window──► samples + labels ──► spool ──► sinks
+ */
+#include "cmd/agent/agent.h"
 
 extern const struct command cmd_agent_push, cmd_agent_schema;
 
-static struct error *run(int argc, char **argv, int *ret_status)
-{
-	return error_new_kind(ERROR_USAGE, "say what to do: perf agent push");
-}
-
-static const struct command *const subcommands[] = {&cmd_agent_push, &cmd_agent_schema, NULL};
-static const char *const usage[] = {"push --to URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
-const struct command cmd_agent = {
-	.name = "agent",
-	.summary = "Send what this machine does to a database of many machines",
-	.usage = usage,
-	.run = run,
-	.subcommands = subcommands,
-};
+static const struct command *const subcommands[] = {&cmd_agent_check, &cmd_agent_push, &cmd_agent_run, &cmd_agent_schema, &cmd_agent_status, NULL};
+static const char *const usage[] = {"[run] [OPTIONS]", "check [--config FILE]", "status [--json]", "push --to URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
+const struct command cmd_agent = {"agent",   "Profile this machine all the time, for a database of many machines",
+				  usage,     agent_option_table,
+				  agent_run, .subcommands = subcommands};

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +33,47 @@ static void many_files_that_shrink(void)
 		assert_int_equal(mappings[i].data[page], 0);
 	for (size_t i = 0; i < COUNT; i++)
 		mapping_close(&mappings[i]);
+	close(fd);
+	unlink(path);
+}
+
+/* mincore() tells of the file, not of us: what we have in memory is in the lines of smaps. */
+static long resident_kb(const void *data)
+{
+	char line[256], begin[32];
+	long kb = -1;
+	bool found = false;
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)data);
+	while (smaps && kb < 0 && fgets(line, sizeof(line), smaps)) {
+		found |= !strncmp(line, begin, strlen(begin));
+		if (found)
+			sscanf(line, "Rss: %ld kB", &kb);
+	}
+	if (smaps)
+		fclose(smaps);
+	return kb;
+}
+
+static void pages_of_all_mappings_are_forgotten(void **state)
+{
+	char path[] = "/tmp/perf-unit-mapping-XXXXXX";
+	int fd = mkstemp(path);
+	struct mapping mappings[2];
+	assert_int_equal(ftruncate(fd, 2 * sysconf(_SC_PAGESIZE)), 0);
+	assert_int_equal(pwrite(fd, "x", 1, sysconf(_SC_PAGESIZE)), 1);
+	for (int i = 0; i < 2; i++) {
+		assert_null(mapping_open_fd(fd, path, &mappings[i]));
+		assert_int_equal(mappings[i].data[sysconf(_SC_PAGESIZE)], 'x');
+		assert_true(resident_kb(mappings[i].data) > 0);
+	}
+	mapping_forget_all();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(resident_kb(mappings[i].data), 0);
+		assert_int_equal(mappings[i].data[sysconf(_SC_PAGESIZE)], 'x');
+		mapping_close(&mappings[i]);
+	}
+	mapping_forget_all();
 	close(fd);
 	unlink(path);
 }
@@ -214,6 +256,7 @@ int base_system_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_shrinks_reads_as_zero),
+		cmocka_unit_test(pages_of_all_mappings_are_forgotten),
 		cmocka_unit_test(what_is_no_file),
 		cmocka_unit_test(temporary_files),
 		cmocka_unit_test(replaced_files),

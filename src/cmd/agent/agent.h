@@ -1,0 +1,231 @@
+/* Parts of perf agent. */
+#pragma once
+
+#include "analysis/report/fold.h"
+#include "app/command.h"
+#include "app/config.h"
+#include "app/groups.h"
+#include "app/options.h"
+#include "base/intern.h"
+#include "capture/live.h"
+#include "capture/sampling.h"
+#include "cmd/event_words.h"
+#include "cmd/opening.h"
+#include "cmd/targets.h"
+#include "fleet/sender.h"
+#include "result/window.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define AGENT_CONFIG "/etc/perf-agent.conf"
+#define AGENT_SOCKET "/run/perf-agent/socket"
+#define AGENT_SPOOL "/var/lib/perf-agent"
+
+/* ---- settings.c: configuration and command line ---- */
+
+struct agent_label {
+	char *name, *value;
+};
+typedef VEC(struct agent_label) agent_labels;
+
+struct agent_sink_settings {
+	char *name;
+	struct fleet_sink_options options; /* its strings are those of `config`, or of the command line */
+	uint64_t limit;			   /* of its spool; 0 = the sender's own */
+	const char *where;		   /* "FILE:LINE" of its URL, or "--sink" */
+};
+
+struct agent_settings {
+	struct config file; /* owns texts of the others */
+	const char *config; /* --config, or NULL */
+	struct event_words words;
+	struct sampling sampling;
+	struct output_options output;
+	bool off_cpu;
+	uint64_t window_ns;
+	double budget_percent; /* of one CPU */
+	uint64_t memory;       /* bytes */
+	const char *host;      /* NULL = the machine's own name */
+	const char *spool, *socket, *metrics;
+	bool sandbox;
+	agent_labels labels;	  /* of all samples, sorted by their names */
+	agent_labels environment; /* value: the variable whose value the label gets */
+	VEC(struct agent_sink_settings) sinks;
+};
+
+extern const struct option agent_option_table[];
+/* Of the configuration file, then of the command line, which wins. To be freed also after an error. */
+struct error *agent_settings_read(int argc, char *const *argv, struct agent_settings *ret);
+void agent_settings_deinit(struct agent_settings *settings);
+/* "127.0.0.1:9464", "[::1]:9464": an address that only this machine reaches. */
+struct sockaddr_storage;
+struct error *agent_parse_loopback(const char *text, struct sockaddr_storage *ret, unsigned int *ret_size);
+
+/* ---- labels.c: whose a thread is ---- */
+
+struct agent_who {
+	uint64_t cgroup; /* number of the thread's group; 0 = not known */
+	uint32_t pid;
+};
+
+/* Of one window. All zero is empty. */
+struct agent_labelling {
+	struct map64 threads; /* by tid: place in `who` + 1 */
+	VEC(struct agent_who) who;
+	struct map64 environments; /* by pid: place in `environment` + 1 */
+	VEC(agent_labels) environment;
+};
+
+/* A sample of the thread has come: while it is there. */
+void agent_labelling_note(struct agent_labelling *labelling, const struct agent_settings *settings, const struct sample *sample);
+/* Labels of the window and its threads; then the labelling is empty. */
+void agent_labelling_apply(struct agent_labelling *labelling, const struct agent_settings *settings, const struct machine *machine,
+			   struct window *window);
+void agent_labelling_deinit(struct agent_labelling *labelling);
+
+/* ---- identity.c: which machine ---- */
+
+struct agent_identity {
+	char host[256];
+	char id[33]; /* hexadecimal */
+};
+void agent_identity_read(const char *host, struct agent_identity *ret);
+
+/* ---- cost.c: what the agent costs, and the rate that it can have for that ---- */
+
+enum { AGENT_COST_WINDOWS = 6 };
+
+struct agent_cost {
+	double budget_percent;
+	uint64_t memory_budget;
+	uint64_t wanted_hz, hz; /* of each CPU; 0 = events have periods of their own */
+	/* At the beginning of the window: */
+	uint64_t begun_ns, cpu_ns, records, samples;
+	struct {
+		uint64_t elapsed_ns, used_ns;
+	} windows[AGENT_COST_WINDOWS]; /* with this rate, the last ones */
+	unsigned int window_count;
+	int bpf_stats;	       /* descriptor by which the kernel measures BPF programs; -1 = it doesn't now */
+	uint64_t bpf_at_begin; /* nanoseconds of our programs */
+	double bpf_percent;    /* when it was measured last */
+	unsigned int bpf_age;  /* windows since then */
+	double percent;	       /* of the last windows */
+	double kernel_percent; /* the part of it that the kernel spends for us: programs and records */
+	uint64_t rss;	       /* bytes */
+	uint64_t lowered, raised;
+	bool exceeds; /* though the rate is the lowest */
+	bool exceeds_memory;
+};
+
+void agent_cost_init(struct agent_cost *cost, const struct agent_settings *settings);
+void agent_cost_deinit(struct agent_cost *cost);
+/* What is spent from here on counts. `records`, `samples`: what has come so far. */
+void agent_cost_begin(struct agent_cost *cost, uint64_t records, uint64_t samples);
+/* A window is over. True: the rate is another one from now on, `hz`. */
+bool agent_cost_end(struct agent_cost *cost, uint64_t records, uint64_t samples);
+
+/* ---- status.c: what it tells of itself ---- */
+
+/* Written by the agent, read by the thread that answers; under `lock`. */
+struct agent_numbers {
+	uint64_t started_wall_ns;
+	uint64_t windows, taken, stored, lost, dropped;
+	uint64_t records_lost; /* of any kind, as the kernel says */
+	uint64_t waits_missed; /* off the CPU */
+	uint64_t suspensions, clock_jumps;
+	uint64_t reloads, reloads_failed;
+	uint64_t wanted_hz, hz, lowered, raised;
+	double budget_percent, percent, kernel_percent, start_s;
+	uint64_t memory_budget, rss;
+	bool exceeds, exceeds_memory;
+};
+
+struct agent_sink {
+	char *name;
+	struct fleet_sink *sink;
+	struct sender *sender;
+};
+typedef VEC(struct agent_sink) agent_sinks;
+
+struct agent_status {
+	pthread_mutex_t lock; /* of all below */
+	struct agent_numbers numbers;
+	const struct agent_identity *identity;
+	const agent_sinks *sinks;
+};
+
+void agent_status_init(struct agent_status *status);
+void agent_status_deinit(struct agent_status *status);
+/* For people, as JSON, and as OpenMetrics. */
+void agent_status_add_text(struct agent_status *status, struct strbuf *out);
+void agent_status_add_json(struct agent_status *status, struct strbuf *out);
+void agent_status_add_metrics(struct agent_status *status, struct strbuf *out);
+
+/* ---- server.c: who asks ---- */
+
+struct agent_server;
+/* Opens the socket and the port, if there is to be one: before rights are given up. */
+struct error *agent_server_open(const struct agent_settings *settings, struct agent_status *status, struct agent_server **ret);
+/* Answers from now on, on a thread of its own. */
+void agent_server_start(struct agent_server *server);
+void agent_server_close(struct agent_server *server);
+/* Asks an agent: "text" or "json". */
+struct error *agent_ask(const char *socket, const char *what, struct strbuf *ret);
+
+/* ---- rights.c ---- */
+
+/* Gives up what measuring doesn't need. Counters and programs are open by then. */
+void agent_rights_drop(const struct agent_settings *settings);
+
+/* ---- notify.c: systemd ---- */
+
+/* "READY=1", "STATUS=…": nothing where nobody wants to know. */
+void agent_notify(const char *text);
+
+/* ---- window.c, agent.c ---- */
+
+struct agent {
+	char *const *argv; /* of the command line, for a reload */
+	int argc;
+	struct agent_settings *settings;
+	struct agent_identity identity;
+	struct event_catalog *catalog;
+	struct event_list events; /* as asked for; live_open() takes them */
+	struct targets_place place;
+	struct live *live;
+	const struct counter_set *counters; /* the live source's */
+	struct input_options input;
+	struct opening opening;
+	struct fold *fold;
+	struct fold_feed *feed;
+	struct agent_labelling labelling;
+	struct agent_cost cost;
+	struct agent_status status;
+	struct agent_server *server;
+	agent_sinks sinks;
+	bool begun;	/* samples count */
+	bool reload;	/* is wanted */
+	bool lost_told; /* the kernel counts lost samples of counters (Linux 6.0) */
+	/* The open window: */
+	uint64_t wall_ns, mono_ns, boot_ns; /* when it began */
+	uint64_t count, records;	    /* samples that came, records of all kinds */
+	uint64_t lost_before;		    /* when it began */
+};
+
+/* Samples that came since the last window, or the beginning, are a window: it goes to all sinks. */
+void agent_window_end(struct agent *agent);
+void agent_window_begin(struct agent *agent);
+void agent_window_add(struct agent *agent, const struct record *record);
+/* Whether it has been open for as long as it is to be, or the machine slept. */
+bool agent_window_is_over(struct agent *agent);
+
+/* sinks.c */
+struct error *agent_sinks_open(const struct agent_settings *settings, agent_sinks *ret);
+void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms);
+
+/* run.c */
+struct error *agent_run(int argc, char **argv, int *ret_status);
+
+extern const struct command cmd_agent_run, cmd_agent_check, cmd_agent_status;

@@ -1,0 +1,330 @@
+/* perf agent run: the loop. */
+#include "cmd/agent/agent.h"
+
+#include "analysis/samples.h"
+#include "base/clock.h"
+#include "base/files/mapping.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/limits.h"
+#include "perfdata/records.h"
+
+#include <linux/perf_event.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
+/* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
+static const uint64_t tick_ns = 1000000000;
+static const uint64_t long_wait_ns = 500000000;
+
+/* ---- opening ---- */
+
+/* While a CPU has nothing to do there is nothing to be told, and it stays asleep. */
+static struct error *choose_events(struct agent *agent)
+{
+	struct error *error = event_words_apply(&agent->settings->words, &agent->events, agent->catalog, true);
+	if (error || agent->events.events.len)
+		return error;
+	error = sampling_add_default(&agent->events, agent->catalog, !limits_can_profile_kernel());
+	for (size_t i = 0; i < agent->events.events.len && !error; i++)
+		agent->events.events.data[i]->attr.exclude_idle = 1;
+	return error;
+}
+
+static struct error *take_counters(void *context, const struct event_list *events, const struct counter_set *counters)
+{
+	struct agent *agent = context;
+	(void)events;
+	agent->counters = counters;
+	agent->lost_told = !(counters->state.missing & PERF_FEATURE_READ_LOST);
+	return NULL;
+}
+
+/* SIGHUP means: read the configuration anew. The others end us, but for SIGUSR2, which has no meaning. */
+static bool take_signal(void *context, int number)
+{
+	struct agent *agent = context;
+	agent->reload |= number == SIGHUP;
+	return number == SIGHUP || number == SIGUSR2;
+}
+
+static void begin(void *context)
+{
+	((struct agent *)context)->begun = true;
+}
+
+static struct error *open_live(struct agent *agent)
+{
+	const struct agent_settings *settings = agent->settings;
+	const struct targets targets = {.system_wide = true};
+	struct error *error = choose_events(agent);
+	if (!error)
+		error = targets_place(&targets, &settings->sampling, 0, &agent->place);
+	if (error)
+		return error;
+	const struct live_options live = {
+		.name = "agent",
+		.events = &agent->events,
+		.catalog = agent->catalog,
+		.sampling = &settings->sampling,
+		.target = &agent->place.target,
+		.ring_pages = RING_BYTES / (size_t)sysconf(_SC_PAGESIZE),
+		.tick_ns = tick_ns,
+		.map_timeout_ns = MAP_TIMEOUT_NS,
+		.synth_jobs = 1,
+		.off_cpu = settings->off_cpu,
+		.off_cpu_ns = long_wait_ns,
+		.opened = take_counters,
+		.begun = begin,
+		.signal = take_signal,
+		.context = agent,
+	};
+	return live_open(&live, &agent->live);
+}
+
+static struct error *open_session(struct agent *agent)
+{
+	input_options_init(&agent->input);
+	agent->input.debuginfod_seconds = 0; /* nothing is fetched: what measures doesn't wait for servers */
+	const struct opening_options opening = {
+		.input = &agent->input, .reader = live_take_reader(agent->live), .remembers = true, .streaming = true};
+	struct error *error = opening_begin(&agent->opening, &opening);
+	if (error)
+		return error;
+	struct fold_options options;
+	samples_fold_options(SAMPLES_STACKS | SAMPLES_ADDRESSES, &options);
+	options.records = FOLD_RECORDS_DROPPED;
+	options.inlines = STACK_INLINES_NONE;
+	agent->fold = fold_create(agent->opening.session, agent->opening.resolver, &options);
+	agent->feed = fold_feed_open(agent->fold);
+	return NULL;
+}
+
+/* ---- the rate ---- */
+
+/* An event has a rate when it isn't counted: the CPU's clock keeps a period for it, whatever was asked for (perf_swevent_init_hrtimer()). */
+static void set_rate(const struct agent *agent)
+{
+	const struct event_list *events = &agent->opening.session->reader->events;
+	for (size_t i = 0; i < events->events.len && i < agent->counters->count; i++) {
+		const struct event_attr *attr = &events->events.data[i]->attr;
+		bool clock = attr->type == PERF_TYPE_SOFTWARE &&
+			     (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
+		uint64_t value = clock ? 1000000000 / agent->cost.hz : agent->cost.hz;
+		const struct counter *counter = &agent->counters->each[i];
+		for (size_t slot = 0; attr->freq && slot < counter_slots(counter); slot++)
+			if (counter->fds[slot] >= 0)
+				ioctl(counter->fds[slot], PERF_EVENT_IOC_PERIOD, &value);
+	}
+}
+
+/* ---- numbers ---- */
+
+static void tell_numbers(struct agent *agent)
+{
+	struct agent_numbers *numbers = &agent->status.numbers;
+	const struct agent_cost *cost = &agent->cost;
+	pthread_mutex_lock(&agent->status.lock);
+	numbers->wanted_hz = cost->wanted_hz;
+	numbers->hz = cost->hz;
+	numbers->lowered = cost->lowered;
+	numbers->raised = cost->raised;
+	numbers->budget_percent = cost->budget_percent;
+	numbers->memory_budget = cost->memory_budget;
+	numbers->percent = cost->percent;
+	numbers->kernel_percent = cost->kernel_percent;
+	numbers->rss = cost->rss;
+	numbers->exceeds = cost->exceeds;
+	numbers->exceeds_memory = cost->exceeds_memory;
+	pthread_mutex_unlock(&agent->status.lock);
+}
+
+/* ---- the configuration anew ---- */
+
+/* What can change while it runs: labels, the window, the budget, the sinks. The rest is that of the process. */
+static void warn_of_rest(const struct agent_settings *old, const struct agent_settings *new)
+{
+	bool same = old->off_cpu == new->off_cpu && old->words.len == new->words.len && old->sampling.freq == new->sampling.freq &&
+		    old->sampling.callgraph == new->sampling.callgraph && old->sandbox == new->sandbox;
+	for (size_t i = 0; i < old->words.len && same; i++)
+		same = !strcmp(old->words.data[i].text, new->words.data[i].text);
+	if (!same)
+		log_warning("what is measured stays as it is until the agent is restarted ('systemctl restart perf-agent')");
+}
+
+static struct error *reload(struct agent *agent)
+{
+	struct agent_settings *settings = mem_zalloc(sizeof(*settings));
+	agent_sinks sinks = {0};
+	struct error *error = agent_settings_read(agent->argc, agent->argv, settings);
+	if (!error) {
+		/* Two senders can't have one folder. */
+		pthread_mutex_lock(&agent->status.lock);
+		agent_sinks_close(&agent->sinks, 0);
+		error = agent_sinks_open(settings, &sinks);
+		struct error *again = error ? agent_sinks_open(agent->settings, &sinks) : NULL;
+		if (again)
+			log_warning("nothing is sent until the next reload: %s", error_message(again));
+		error_free(again);
+		agent->sinks = sinks;
+		pthread_mutex_unlock(&agent->status.lock);
+	}
+	if (error) {
+		agent_settings_deinit(settings);
+		free(settings);
+		return error;
+	}
+	warn_of_rest(agent->settings, settings);
+	agent_settings_deinit(agent->settings);
+	free(agent->settings);
+	agent->settings = settings;
+	agent->cost.budget_percent = settings->budget_percent;
+	agent->cost.memory_budget = settings->memory;
+	agent_identity_read(settings->host, &agent->identity);
+	return NULL;
+}
+
+static void obey_reload(struct agent *agent)
+{
+	agent_notify("RELOADING=1");
+	struct error *error = reload(agent);
+	pthread_mutex_lock(&agent->status.lock);
+	agent->status.numbers.reloads += !error;
+	agent->status.numbers.reloads_failed += error != NULL;
+	pthread_mutex_unlock(&agent->status.lock);
+	if (error)
+		log_warning("the configuration stays as it was: %s", error_message(error));
+	error_free(error);
+	agent->reload = false;
+	agent_notify("READY=1");
+}
+
+/* ---- rounds ---- */
+
+static void carry(void *context, struct carrying *carrying)
+{
+	fold_carry(((const struct agent *)context)->fold, carrying);
+}
+
+/* Pages of files that were looked into count as ours, too, though they cost nobody anything. */
+static void give_back_memory(void)
+{
+	mapping_forget_all();
+	malloc_trim(0);
+}
+
+static void end_window(struct agent *agent)
+{
+	agent_window_end(agent);
+	give_back_memory();
+	if (agent_cost_end(&agent->cost, agent->records, agent->opening.session->record_counts[RECORD_SAMPLE]))
+		set_rate(agent);
+	tell_numbers(agent);
+	if (agent->reload)
+		obey_reload(agent);
+	agent_window_begin(agent);
+}
+
+/* The first round comes when all is known of what runs. */
+static void start(struct agent *agent)
+{
+	agent->status.numbers.start_s = (double)clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
+	agent_window_begin(agent);
+	tell_numbers(agent);
+	agent_server_start(agent->server);
+	agent_notify("READY=1");
+}
+
+static void take_round(struct agent *agent)
+{
+	agent_notify("WATCHDOG=1");
+	if (agent->reload || agent_window_is_over(agent))
+		end_window(agent);
+	if (session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
+		resolver_forget(agent->opening.resolver);
+}
+
+static struct error *loop(struct agent *agent)
+{
+	struct record record;
+	struct error *error = NULL;
+	bool started = false;
+	while (session_next(agent->opening.session, &record, &error) > 0) {
+		agent->records++;
+		if (agent->begun && !started) {
+			start(agent);
+			started = true;
+		}
+		if (record.is_sample)
+			agent_window_add(agent, &record);
+		else if (record.header->type == RECORD_FINISHED_ROUND && started)
+			take_round(agent);
+	}
+	agent_notify("STOPPING=1");
+	if (started)
+		agent_window_end(agent);
+	return error;
+}
+
+/* ---- */
+
+static struct error *open_all(struct agent *agent)
+{
+	struct agent_settings *settings = agent->settings;
+	struct error *error = agent_server_open(settings, &agent->status, &agent->server);
+	if (!error)
+		error = open_live(agent);
+	if (error)
+		return error;
+	agent_rights_drop(settings);
+	error = agent_sinks_open(settings, &agent->sinks);
+	return error ? error : open_session(agent);
+}
+
+static void close_all(struct agent *agent)
+{
+	agent_server_close(agent->server);
+	agent_sinks_close(&agent->sinks, CLOSING_MS);
+	agent_labelling_deinit(&agent->labelling);
+	if (agent->feed)
+		fold_feed_close(agent->feed);
+	fold_destroy(agent->fold);
+	opening_end(&agent->opening);
+	live_close(agent->live, true);
+	event_list_deinit(&agent->events);
+	targets_place_deinit(&agent->place);
+	event_catalog_destroy(agent->catalog);
+	agent_cost_deinit(&agent->cost);
+	agent_status_deinit(&agent->status);
+	agent_settings_deinit(agent->settings);
+	free(agent->settings);
+}
+
+struct error *agent_run(int argc, char **argv, int *ret_status)
+{
+	struct agent agent = {.argc = argc, .argv = argv, .settings = mem_zalloc(sizeof(*agent.settings))};
+	(void)ret_status;
+	agent.catalog = event_catalog_create("");
+	agent_status_init(&agent.status);
+	struct error *error = agent_settings_read(argc, argv, agent.settings);
+	agent_cost_init(&agent.cost, agent.settings);
+	agent_identity_read(agent.settings->host, &agent.identity);
+	agent.status.identity = &agent.identity;
+	agent.status.sinks = &agent.sinks;
+	agent.status.numbers.started_wall_ns = clock_now_ns(CLOCK_REALTIME);
+	if (!error && !agent.settings->sinks.len)
+		log_warning("there is no sink: what is measured goes nowhere ('perf agent check' says more)");
+	if (!error)
+		error = open_all(&agent);
+	if (!error)
+		error = loop(&agent);
+	close_all(&agent);
+	return error;
+}
+
+static const char *const usage[] = {"[--config FILE] [OPTIONS]", NULL};
+const struct command cmd_agent_run = {"agent run", "Measure and send, until it is told to stop", usage, agent_option_table, agent_run};

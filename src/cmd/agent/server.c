@@ -1,0 +1,234 @@
+/* Who asks the agent: its user on a socket ("text" or "json", the answer is text up to the end), programs on loopback by HTTP ("GET
+ * /metrics"). A thread of its own answers one after the other, and waits for nobody longer than a second, so that nothing that is measured
+ * waits for them. */
+#include "cmd/agent/agent.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { REQUEST_MAX = 4096, SECONDS = 1 };
+
+struct agent_server {
+	struct agent_status *status;
+	char *path;
+	int local, metrics, end; /* descriptors; -1 = none */
+	pthread_t thread;
+	bool started;
+};
+
+/* ---- opening ---- */
+
+static struct error *fill_address(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return error_new_kind(ERROR_USAGE, "--socket %s: the path is too long, at most %zu bytes", path, sizeof(ret->sun_path) - 1);
+	strcpy(ret->sun_path, path);
+	return NULL;
+}
+
+/* Whether an agent answers there. */
+static bool is_alive(const struct sockaddr_un *address)
+{
+	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof(*address));
+}
+
+/* Its folder is made when it is not there, as systemd does it. */
+static struct error *listen_local(struct agent_server *server, const char *path)
+{
+	struct sockaddr_un address;
+	const char *slash = strrchr(path, '/');
+	cleanup_free char *folder = slash && slash > path ? mem_strndup(path, (size_t)(slash - path)) : mem_strdup(".");
+	struct error *error = fill_address(path, &address);
+	if (error)
+		return error;
+	if (mkdir(folder, 0755) && errno != EEXIST)
+		return error_system(errno, "--socket %s", path);
+	if (is_alive(&address))
+		return error_new("another agent answers on %s: 'perf agent status' asks it; choose another --socket for a second one",
+				 path);
+	unlink(path);
+	server->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	mode_t mask = umask(0177);
+	int failed = server->local < 0 || bind(server->local, (const struct sockaddr *)&address, sizeof(address)) ? errno : 0;
+	umask(mask);
+	if (failed || listen(server->local, 16))
+		return error_system(failed ? failed : errno, "--socket %s", path);
+	server->path = mem_strdup(path);
+	return NULL;
+}
+
+static struct error *listen_metrics(struct agent_server *server, const char *text)
+{
+	struct sockaddr_storage address;
+	unsigned int size;
+	int yes = 1;
+	struct error *error = agent_parse_loopback(text, &address, &size);
+	if (error)
+		return error;
+	server->metrics = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (server->metrics >= 0)
+		setsockopt(server->metrics, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (server->metrics < 0 || bind(server->metrics, (const struct sockaddr *)&address, size) || listen(server->metrics, 16))
+		return error_system(errno, "--metrics %s", text);
+	return NULL;
+}
+
+struct error *agent_server_open(const struct agent_settings *settings, struct agent_status *status, struct agent_server **ret)
+{
+	struct agent_server *server = mem_zalloc(sizeof(*server));
+	server->status = status;
+	server->local = server->metrics = -1;
+	server->end = eventfd(0, EFD_CLOEXEC);
+	struct error *error = listen_local(server, settings->socket);
+	if (!error && settings->metrics)
+		error = listen_metrics(server, settings->metrics);
+	if (error) {
+		agent_server_close(server);
+		return error;
+	}
+	*ret = server;
+	return NULL;
+}
+
+/* ---- answering ---- */
+
+static void send_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
+		if (sent <= 0)
+			return;
+		data += sent;
+		size -= (size_t)sent;
+	}
+}
+
+/* Up to what ends a request, or its sender. */
+static void receive(int fd, const char *end, struct strbuf *ret)
+{
+	char data[512];
+	ssize_t got;
+	while (ret->len < REQUEST_MAX && !strstr(strbuf_str(ret), end) && (got = recv(fd, data, sizeof(data), 0)) > 0)
+		strbuf_add(ret, data, (size_t)got);
+}
+
+static void answer_local(struct agent_server *server, int fd, struct strbuf *out)
+{
+	struct strbuf request = {0};
+	receive(fd, "\n", &request);
+	if (str_starts_with(strbuf_str(&request), "json"))
+		agent_status_add_json(server->status, out);
+	else
+		agent_status_add_text(server->status, out);
+	strbuf_deinit(&request);
+}
+
+/* A page of another origin that somebody has open could ask as well; it isn't allowed to read the answer, and there is nothing to change. */
+static void answer_metrics(struct agent_server *server, int fd, struct strbuf *out)
+{
+	struct strbuf request = {0}, body = {0};
+	receive(fd, "\r\n\r\n", &request);
+	const char *text = strbuf_str(&request);
+	bool known = str_starts_with(text, "GET /metrics ") || str_starts_with(text, "GET /metrics?");
+	if (known)
+		agent_status_add_metrics(server->status, &body);
+	else
+		strbuf_add_str(&body, "There is only /metrics.\n");
+	strbuf_printf(out, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+		      known ? "200 OK" : "404 Not Found",
+		      known ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; charset=utf-8", body.len);
+	strbuf_add(out, strbuf_str(&body), body.len);
+	strbuf_deinit(&request);
+	strbuf_deinit(&body);
+}
+
+static void answer(struct agent_server *server, int listening)
+{
+	const struct timeval patience = {.tv_sec = SECONDS};
+	struct strbuf out = {0};
+	cleanup_close int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (listening == server->local)
+		answer_local(server, fd, &out);
+	else
+		answer_metrics(server, fd, &out);
+	send_all(fd, strbuf_str(&out), out.len);
+	strbuf_deinit(&out);
+}
+
+static void *serve(void *context)
+{
+	struct agent_server *server = context;
+	struct pollfd fds[] = {{server->end, POLLIN, 0}, {server->local, POLLIN, 0}, {server->metrics, POLLIN, 0}};
+	while (!fds[0].revents) {
+		if (poll(fds, 3, -1) < 0)
+			continue;
+		for (int i = 1; i < 3; i++)
+			if (fds[i].revents & POLLIN)
+				answer(server, fds[i].fd);
+	}
+	return NULL;
+}
+
+/* Signals are for the thread that measures. */
+void agent_server_start(struct agent_server *server)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	server->started = !pthread_create(&server->thread, NULL, serve, server);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void agent_server_close(struct agent_server *server)
+{
+	const uint64_t one = 1;
+	if (!server)
+		return;
+	if (server->started && write(server->end, &one, sizeof(one)) == sizeof(one))
+		pthread_join(server->thread, NULL);
+	if (server->path)
+		unlink(server->path);
+	free(server->path);
+	const int fds[] = {server->local, server->metrics, server->end};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(server);
+}
+
+struct error *agent_ask(const char *path, const char *what, struct strbuf *ret)
+{
+	struct sockaddr_un address;
+	char data[4096];
+	ssize_t got;
+	struct error *error = fill_address(path, &address);
+	if (error)
+		return error;
+	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return error_system(errno, "no agent answers on %s: is it running ('systemctl status perf-agent'), with another --socket?",
+				    path);
+	send_all(fd, what, strlen(what));
+	while ((got = recv(fd, data, sizeof(data), 0)) > 0)
+		strbuf_add(ret, data, (size_t)got);
+	return got < 0 ? error_system(errno, "%s", path) : NULL;
+}

@@ -17,6 +17,7 @@ import exported  # noqa: E402
 import parquet  # noqa: E402
 import protobuf  # noqa: E402
 import recording  # noqa: E402
+import schemas  # noqa: E402
 
 KERNEL = 0xffffffff81000000
 NAMES = ["_text", "start", "parse", "read", "write", "_etext"]
@@ -209,62 +210,15 @@ def test_hostile_names(perf, tmp_path, kind):
     assert b"\x1b" not in plain and b"\xff" not in plain
 
 
-SCHEMA = """syntax = "proto3";
-message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3; repeated Location location = 4;
-  repeated Function function = 5; repeated string string_table = 6; int64 time_nanos = 9; int64 duration_nanos = 10; repeated int64 comment = 13;
-  int64 default_sample_type = 14; }
-message ValueType { int64 type = 1; int64 unit = 2; }
-message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
-message Label { int64 key = 1; int64 str = 2; int64 num = 3; }
-message Mapping { uint64 id = 1; uint64 memory_start = 2; uint64 memory_limit = 3; uint64 file_offset = 4; int64 filename = 5; int64 build_id = 6;
-  bool has_functions = 7; bool has_filenames = 8; bool has_line_numbers = 9; bool has_inline_frames = 10; }
-message Location { uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; }
-message Line { uint64 function_id = 1; int64 line = 2; }
-message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; }
-"""
-
-
-def protoc(tmp_path, schema, message, data):
-    if not shutil.which("protoc"):
-        pytest.skip("protoc is not installed (package protobuf-compiler)")
-    (tmp_path / "schema.proto").write_text(schema)
-    done = subprocess.run(["protoc", f"--proto_path={tmp_path}", f"--decode={message}", "schema.proto"], input=data, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
-
-
 def test_pprof_by_protoc(perf, made, tmp_path):
     """All that was written is in the schema: what isn't would be shown as a number."""
-    text = protoc(tmp_path, SCHEMA, "Profile", gzip.decompress(export(perf, made, "pprof")))
+    text = schemas.protoc(tmp_path, schemas.PPROF, "Profile", gzip.decompress(export(perf, made, "pprof")))
     assert not [line for line in text.splitlines() if line.strip()[:1].isdigit()]
     assert text.count("\nsample {") == len({row[:4] for row in SAMPLES}) and 'string_table: "cpu-clock:HG"' in text and "duration_nanos: 8000" in text
 
 
-OTLP = """syntax = "proto3";
-message Data { repeated ResourceProfiles resource_profiles = 1; Dictionary dictionary = 2; }
-message Dictionary { repeated Mapping mapping_table = 1; repeated Location location_table = 2; repeated Function function_table = 3; repeated Link link_table = 4;
-  repeated string string_table = 5; repeated Attribute attribute_table = 6; repeated Stack stack_table = 7; }
-message ResourceProfiles { Resource resource = 1; repeated ScopeProfiles scope_profiles = 2; }
-message Resource { repeated KeyValue attributes = 1; }
-message KeyValue { string key = 1; AnyValue value = 2; }
-message AnyValue { oneof value { string string_value = 1; int64 int_value = 3; } }
-message ScopeProfiles { Scope scope = 1; repeated Profile profiles = 2; }
-message Scope { string name = 1; string version = 2; }
-message Profile { ValueType sample_type = 1; repeated Sample samples = 2; fixed64 time_unix_nano = 3; uint64 duration_nano = 4; }
-message ValueType { int32 type_strindex = 1; int32 unit_strindex = 2; }
-message Sample { int32 stack_index = 1; repeated int32 attribute_indices = 2; int32 link_index = 3; repeated int64 values = 4; }
-message Mapping { uint64 memory_start = 1; uint64 memory_limit = 2; uint64 file_offset = 3; int32 filename_strindex = 4; repeated int32 attribute_indices = 5; }
-message Location { int32 mapping_index = 1; uint64 address = 2; repeated Line lines = 3; }
-message Line { int32 function_index = 1; int64 line = 2; }
-message Function { int32 name_strindex = 1; int32 system_name_strindex = 2; int32 filename_strindex = 3; }
-message Link { bytes trace_id = 1; }
-message Stack { repeated int32 location_indices = 1; }
-message Attribute { int32 key_strindex = 1; AnyValue value = 2; int32 unit_strindex = 3; }
-"""
-
-
 def test_otlp_by_protoc(perf, made, tmp_path):
-    text = protoc(tmp_path, OTLP, "Data", export(perf, made, "otlp"))
+    text = schemas.protoc(tmp_path, schemas.OTLP, "Data", export(perf, made, "otlp"))
     assert not [line for line in text.splitlines() if line.strip()[:1].isdigit()]
     assert 'string_table: "page-faults:HG"' in text and 'string_value: "perf record -g prog"' in text and text.count("    profiles {") == 3
 
@@ -301,7 +255,7 @@ message Generic { optional string event_name = 1; }
 def test_perfetto_by_protoc(perf, made, tmp_path):
     """With $PERFETTO, a clone of Perfetto's sources, by the schema there."""
     data = export(perf, made, "perfetto")
-    texts = [protoc(tmp_path, PERFETTO, "Trace", data)]
+    texts = [schemas.protoc(tmp_path, PERFETTO, "Trace", data)]
     if clone := os.environ.get("PERFETTO"):
         texts.append(subprocess.run(["protoc", f"--proto_path={clone}", "--decode=perfetto.protos.Trace", "protos/perfetto/trace/trace.proto"], input=data,
                                     capture_output=True, check=True).stdout.decode())

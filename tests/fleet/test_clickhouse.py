@@ -150,14 +150,14 @@ def test_hostile_names(perf, server, tmp_path):
     os.utime(tmp_path / "perf.data", (END, END))
     (tmp_path / "kallsyms").touch()
     for host in ("it's \\ \"x\"\n", "plain"):
-        answer = push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "na'me=va\\l'ue\n")
+        answer = push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "name=va\\l'ue\n")
         assert answer.returncode == 0, answer.stderr
-        assert push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "na'me=va\\l'ue\n").returncode == 0
+        assert push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "name=va\\l'ue\n").returncode == 0
         server.ask("TRUNCATE TABLE hostile.windows")  # so that samples are asked for, by these names
     for host in ("it's \\ \"x\"\n", "plain"):
-        assert push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "na'me=va\\l'ue\n").returncode == 0
+        assert push(perf, url, tmp_path / "perf.data", "--host", host, "--label", "name=va\\l'ue\n").returncode == 0
     own = perf("report", "-i", tmp_path / "perf.data", "--format", "csv", "--no-children", "-s", "comm,dso,sym", text=False)
-    for words in (("--where", "host = 'it''s \\ \"x\"\n'"), ("--where", "host='plain'"), ("--label", "na'me=va\\l'ue\n")):
+    for words in (("--where", "host = 'it''s \\ \"x\"\n'"), ("--where", "host='plain'"), ("--label", "name=va\\l'ue\n")):
         answer = perf("report", "--from", url, "--time", SPAN, *words, "--format", "csv", "--no-children", "-s", "comm,dso,sym", text=False)
         assert answer.stdout == own.stdout, answer.stderr
     listed = perf("fleet", "ls", "hosts", "--from", url, "--time", SPAN)

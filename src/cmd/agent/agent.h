@@ -59,6 +59,9 @@ extern const struct option agent_option_table[];
 /* Of the configuration file, then of the command line, which wins. To be freed also after an error. */
 struct error *agent_settings_read(int argc, char *const *argv, struct agent_settings *ret);
 void agent_settings_deinit(struct agent_settings *settings);
+/* --label NAME=VALUE; the field is agent_labels. */
+option_parse_fn agent_parse_label;
+void agent_labels_deinit(agent_labels *labels);
 /* "127.0.0.1:9464", "[::1]:9464": an address that only this machine reaches. */
 struct sockaddr_storage;
 struct error *agent_parse_loopback(const char *text, struct sockaddr_storage *ret, unsigned int *ret_size);
@@ -228,4 +231,4 @@ void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms);
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_check, cmd_agent_status;
+extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status;

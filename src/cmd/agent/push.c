@@ -2,66 +2,55 @@
  *
  *	FILE ──► a process that may only read ──► batch ──► sink
  *
- * Each recording is one window. It is read by a child, which gives up its rights first; we, who have the network and the secrets, see no
- * more of it than the batch. Its id is made of the recording and the labels, so that engines know it when it is sent again. */
+ * A recording is read by a child, which gives up its rights first; we, who have the network and the secrets, see no more of it than the
+ * batches of its windows. Their ids are made of the recording and its labels, so that engines know them when it is sent again. */
 #include "analysis/samples.h"
-#include "app/command.h"
-#include "app/groups.h"
 #include "base/cleanup.h"
 #include "base/files/mapping.h"
 #include "base/files/whole.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "cmd/agent/agent.h"
+#include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "fleet/sink.h"
 #include "result/window.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef VEC(struct window_label) label_list;
+enum { DETAIL = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES };
+#define SECOND_NS UINT64_C(1000000000)
 
 struct push_options {
 	struct input_options input;
 	const char *to;
 	const char *host;
-	label_list labels;
+	uint64_t window_ns;
+	agent_labels labels;
 	struct http_options http;
 };
 
-static bool is_label_name(const char *name, size_t length)
+static struct error *parse_window(const struct option *option, const char *argument, bool negated, void *field)
 {
-	for (size_t i = 0; i < length; i++)
-		if (!islower((unsigned char)name[i]) && name[i] != '_' && !(i && isdigit((unsigned char)name[i])))
-			return false;
-	return length;
+	uint64_t *ns = field;
+	if (!number_parse_duration(argument, "s", ns) || *ns < SECOND_NS)
+		return error_new_kind(ERROR_USAGE, "invalid length '%s': expected one from 1s on", argument);
+	return NULL;
 }
 
-/* In the order of names; the last value of a name holds. */
-static struct error *parse_label(const struct option *option, const char *argument, bool negated, void *field)
+static struct error *parse_timeout(const struct option *option, const char *argument, bool negated, void *field)
 {
-	label_list *labels = field;
-	const char *equals = strchr(argument, '=');
-	if (!equals || !is_label_name(argument, (size_t)(equals - argument)))
-		return error_new_kind(ERROR_USAGE, "expected NAME=VALUE, with lower-case letters, digits and '_' in the name");
-	char *name = mem_strndup(argument, (size_t)(equals - argument));
-	size_t place = 0;
-	while (place < labels->len && strcmp(labels->data[place].name, name) < 0)
-		place++;
-	if (place < labels->len && !strcmp(labels->data[place].name, name)) {
-		labels->data[place].value = equals + 1;
-		free(name);
-		return NULL;
-	}
-	vec_push(labels, (struct window_label){0});
-	memmove(labels->data + place + 1, labels->data + place, (labels->len - 1 - place) * sizeof(*labels->data));
-	labels->data[place] = (struct window_label){name, equals + 1};
+	uint64_t ns;
+	if (!number_parse_duration(argument, "s", &ns) || ns < SECOND_NS || ns > 3600 * SECOND_NS)
+		return error_new_kind(ERROR_USAGE, "invalid time '%s': expected 1s to 1h", argument);
+	*(unsigned int *)field = (unsigned int)(ns / 1000000);
 	return NULL;
 }
 
@@ -70,7 +59,11 @@ static const struct option push_option_table[] = {
 	OPTION_STRING(0, "to", TYPE, to, "URL",
 		      "where they go, such as file:///FOLDER, clickhouse://HOST/DATABASE, otlp://HOST; the manual page has all"),
 	OPTION_STRING(0, "host", TYPE, host, "NAME", "the machine that they are of (default: what each recording says)"),
-	OPTION_CUSTOM_FLAGS(0, "label", TYPE, labels, "NAME=VALUE", "a label of all samples; may be repeated", parse_label,
+	OPTION_CUSTOM_FLAGS(0, "label", TYPE, labels, "NAME=VALUE", "a label of all samples; may be repeated", agent_parse_label,
+			    OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "window", TYPE, window_ns, "TIME", "samples of so long a time are added up (default 60s)", parse_window,
+			    OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "timeout", TYPE, http.timeout_ms, "TIME", "wait no longer for an answer (default 30s)", parse_timeout,
 			    OPTION_NO_NEGATION),
 	OPTION_STRING(0, "token-file", TYPE, http.token_file, "FILE", "its first line says who asks (a bearer token)"),
 	OPTION_STRING(0, "password-file", TYPE, http.password_file, "FILE", "its first line is the password of the URL's user"),
@@ -85,160 +78,268 @@ static const struct option push_option_table[] = {
 
 /* ---- the child ---- */
 
-/* What it hands over: this, and behind it the batch or a message. */
+/* What it hands over for each window: this, and behind it the batch; or a message, at the end. */
 struct parcel {
 	uint8_t id[16];
 	uint64_t samples, size;
 	uint32_t error; /* enum error_kind + 1 of a message; 0 = a batch */
 };
 
-static struct error *make_id(const struct push_options *options, const char *host, const char *path, uint8_t ret[16])
+struct reading {
+	const struct push_options *options;
+	struct fleet_sink *sink;
+	const char *path;
+	int fd; /* parcels are written there */
+	struct opening opening;
+	struct samples *samples;
+	uint64_t recording[2]; /* an id, of its bytes and of what is said about it */
+	uint64_t offset_ns;    /* what makes a time of the recording one since 1970 */
+	struct strbuf batch;
+};
+
+static const char *host_of(const struct reading *reading)
 {
+	const char *said = reading->samples->hostname;
+	return reading->options->host ? reading->options->host : said ? said : "unknown";
+}
+
+static struct error *identify(struct reading *reading)
+{
+	const struct push_options *options = reading->options;
 	struct strbuf text = {0};
 	struct mapping mapping;
 	struct stat st;
-	cleanup_free char *file = !stat(path, &st) && S_ISDIR(st.st_mode) ? mem_printf("%s/data", path) : mem_strdup(path);
+	cleanup_free char *file =
+		!stat(reading->path, &st) && S_ISDIR(st.st_mode) ? mem_printf("%s/data", reading->path) : mem_strdup(reading->path);
 	struct error *error = mapping_open(file, &mapping);
 	if (error)
 		return error;
-	strbuf_printf(&text, "%s\n", host);
+	strbuf_printf(&text, "%s\n%llu\n", host_of(reading), (unsigned long long)options->window_ns);
 	for (size_t i = 0; i < options->labels.len; i++)
 		strbuf_printf(&text, "%s=%s\n", options->labels.data[i].name, options->labels.data[i].value);
-	for (uint64_t half = 0; half < 2; half++) {
-		uint64_t word = hash_id(mapping.data, mapping.size, half) ^ hash_mix(hash_id(text.data, text.len, half));
-		memcpy(ret + half * sizeof(word), &word, sizeof(word));
-	}
+	for (size_t half = 0; half < 2; half++)
+		reading->recording[half] = hash_id(mapping.data, mapping.size, half) ^ hash_mix(hash_id(strbuf_str(&text), text.len, half));
 	mapping_close(&mapping);
 	strbuf_deinit(&text);
 	return NULL;
 }
 
-/* By the recording's clock; where that can't be told, it ended when the file was written last. */
-static void set_times(const char *path, struct window *window)
+/* Where the recording doesn't tell the time, it ended when its file was written last. */
+static void find_time(struct reading *reading)
 {
-	const struct samples *samples = window->samples;
+	const struct samples *samples = reading->samples;
 	struct stat st;
-	uint64_t length = samples->last_time - samples->first_time, end = samples->last_time + samples->wall_offset_ns;
-	if (!samples->wall_offset_ns && !stat(path, &st))
-		end = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	window->begin_ns = end > length ? end - length : 0;
-	window->end_ns = end;
+	reading->offset_ns = samples->wall_offset_ns;
+	if (!reading->offset_ns && !stat(reading->path, &st))
+		reading->offset_ns = (uint64_t)st.st_mtim.tv_sec * SECOND_NS + (uint64_t)st.st_mtim.tv_nsec - samples->last_time;
 }
 
-static struct error *describe(const struct push_options *options, const char *path, struct window *window)
+static struct error *fold_recording(struct reading *reading)
 {
-	struct samples *samples = window->samples;
-	window->host = options->host ? options->host : samples->hostname ? samples->hostname : "unknown";
+	struct fold_options folding;
+	struct fold *fold;
+	if (!opening_events_sampled(&reading->opening))
+		return error_new("%s has no samples: nothing to send", reading->path);
+	samples_fold_options(DETAIL, &folding);
+	struct error *error = fold_of_session(reading->opening.session, reading->opening.resolver, &folding, &fold);
+	if (error)
+		return error;
+	hidden_kernel_warn(fold);
+	reading->samples = samples_of_fold(fold, reading->opening.resolver, DETAIL, STACK_INLINES_ALL);
+	fold_destroy(fold);
+	return NULL;
+}
+
+static struct error *write_parcel(struct reading *reading, struct parcel *parcel)
+{
+	parcel->size = reading->batch.len;
+	if (whole_write(reading->fd, parcel, sizeof(*parcel)) && whole_write(reading->fd, strbuf_str(&reading->batch), reading->batch.len))
+		return NULL;
+	return error_system(errno, "memory for the windows of %s", reading->path);
+}
+
+/* Its samples are those of the recording meanwhile, which have the window's rows. */
+static struct error *write_window(struct reading *reading, uint64_t begin_ns)
+{
+	const struct push_options *options = reading->options;
+	struct window *window = window_create();
+	struct samples *own = window->samples, *samples = reading->samples;
+	window->samples = samples;
+	window->host = host_of(reading);
 	window->host_id = "";
+	window->begin_ns = begin_ns;
+	window->end_ns = begin_ns + options->window_ns;
+	for (size_t half = 0; half < 2; half++) {
+		const uint64_t words[] = {reading->recording[half], begin_ns};
+		uint64_t word = hash_id(words, sizeof(words), half);
+		memcpy(window->id + half * sizeof(word), &word, sizeof(word));
+	}
 	for (size_t i = 0; i < options->labels.len; i++)
-		vec_push(&window->labels.list, options->labels.data[i]);
+		vec_push(&window->labels.list, (struct window_label){options->labels.data[i].name, options->labels.data[i].value});
 	for (size_t i = 0; i < samples->threads.len; i++)
 		vec_push(&window->thread_sets, 0);
 	for (size_t i = 0; i < samples->rows.len; i++)
 		window->taken += samples->rows.data[i].count;
-	set_times(path, window);
-	return make_id(options, window->host, path, window->id);
-}
-
-static struct error *read_recording(const struct push_options *options, struct opening *opening, const char *path, struct window *window)
-{
-	const unsigned int detail = SAMPLES_STACKS | SAMPLES_ADDRESSES;
-	struct fold_options folding;
-	struct fold *fold = NULL;
-	struct error *error = NULL;
-	if (!opening_events_sampled(opening))
-		return error_new("it has no samples: nothing to send");
-	samples_fold_options(detail, &folding);
-	error = fold_of_session(opening->session, opening->resolver, &folding, &fold);
-	if (error)
-		return error;
-	samples_destroy(window->samples);
-	window->samples = samples_of_fold(fold, opening->resolver, detail, STACK_INLINES_ALL);
-	fold_destroy(fold);
-	return describe(options, path, window);
-}
-
-static struct error *make_batch(const struct push_options *options, struct fleet_sink *sink, const char *path, struct parcel *ret,
-				struct strbuf *ret_batch)
-{
-	struct input_options input = options->input;
-	struct opening opening = {0};
-	struct window *window = window_create();
-	input.input = path;
-	struct error *error = opening_begin(&opening, &(struct opening_options){.input = &input, .confined = "agent", .output = "-"});
-	error = error ? error : read_recording(options, &opening, path, window);
-	error = error ? error : fleet_sink_encode(sink, window, ret_batch);
-	if (!error) {
-		memcpy(ret->id, window->id, sizeof(ret->id));
-		ret->samples = window->taken;
-		opening_warn(&opening);
-	}
+	struct parcel parcel = {.samples = window->taken};
+	memcpy(parcel.id, window->id, sizeof(parcel.id));
+	strbuf_clear(&reading->batch);
+	struct error *error = fleet_sink_encode(reading->sink, window, &reading->batch);
+	error = error ? error : write_parcel(reading, &parcel);
+	window->samples = own;
 	window_destroy(window);
-	opening_end(&opening);
 	return error;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct samples_row *x = a, *y = b;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct samples_row *x = a, *y = b;
+	const uint64_t kinds[] = {(uint64_t)x->event << 32 | x->actor, (uint64_t)y->event << 32 | y->actor};
+	return kinds[0] != kinds[1] ? (kinds[0] < kinds[1] ? -1 : 1) : x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* Those that are alike are one. */
+static void add_up(struct samples_row *rows, size_t count, struct samples *ret)
+{
+	qsort(rows, count, sizeof(*rows), by_kind);
+	ret->rows.len = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct samples_row *last = ret->rows.len ? vec_last(&ret->rows) : NULL;
+		if (last && !by_kind(last, &rows[i])) {
+			last->count += rows[i].count;
+			last->period += rows[i].period;
+		} else {
+			vec_push(&ret->rows, rows[i]);
+		}
+	}
+}
+
+static uint64_t window_of(const struct reading *reading, const struct samples_row *row)
+{
+	uint64_t time = row->time + reading->offset_ns;
+	return time - time % reading->options->window_ns;
+}
+
+static struct error *write_windows(struct reading *reading)
+{
+	struct samples *samples = reading->samples;
+	size_t count = samples->rows.len;
+	struct samples_row *rows = samples->rows.data;
+	struct error *error = NULL;
+	samples->rows.data = NULL;
+	samples->rows.len = samples->rows.cap = 0;
+	qsort(rows, count, sizeof(*rows), by_time);
+	for (size_t from = 0, to; from < count && !error; from = to) {
+		uint64_t begin_ns = window_of(reading, &rows[from]);
+		for (to = from + 1; to < count && window_of(reading, &rows[to]) == begin_ns; to++)
+			;
+		add_up(rows + from, to - from, samples);
+		error = write_window(reading, begin_ns);
+	}
+	free(rows);
+	return error;
+}
+
+static struct error *read_recording(struct reading *reading)
+{
+	struct input_options input = reading->options->input;
+	input.input = reading->path;
+	struct error *error =
+		opening_begin(&reading->opening, &(struct opening_options){.input = &input, .confined = "agent", .output = "-"});
+	error = error ? error : fold_recording(reading);
+	error = error ? error : identify(reading);
+	if (error)
+		return error;
+	find_time(reading);
+	error = write_windows(reading);
+	if (!error)
+		opening_warn(&reading->opening);
+	return error;
+}
+
+/* Nothing is freed: it is over. */
 static void run_child(const struct push_options *options, struct fleet_sink *sink, const char *path, int fd)
 {
-	struct parcel parcel = {0};
-	struct strbuf content = {0};
-	struct error *error = make_batch(options, sink, path, &parcel, &content);
+	struct reading reading = {.options = options, .sink = sink, .path = path, .fd = fd};
+	struct error *error = read_recording(&reading);
 	if (error) {
-		strbuf_clear(&content);
-		strbuf_add_str(&content, error_message(error));
-		parcel.error = error_kind(error) + 1u;
+		struct parcel parcel = {.error = error_kind(error) + 1u};
+		strbuf_clear(&reading.batch);
+		strbuf_add_str(&reading.batch, error_message(error));
+		error_free(write_parcel(&reading, &parcel));
 	}
-	parcel.size = content.len;
-	bool written = whole_write(fd, &parcel, sizeof(parcel)) && whole_write(fd, strbuf_str(&content), content.len);
-	_exit(!written);
+	_exit(0);
 }
 
 /* ---- the parent ---- */
 
-static struct error *read_parcel(int fd, struct parcel *ret, struct strbuf *ret_content)
+/* The next one; *ret_end: there is none. */
+static struct error *read_parcel(const struct mapping *parcels, size_t *place, struct parcel *ret, const uint8_t **ret_batch, bool *ret_end)
 {
-	if (lseek(fd, 0, SEEK_SET) || !whole_read(fd, ret, sizeof(*ret)))
-		return error_new("the process that reads it has said nothing");
-	int failed = strbuf_read(ret_content, fd, SIZE_MAX / 2);
-	if (failed)
-		return error_system(-failed, "what the process that reads it has said");
-	if (ret_content->len != ret->size)
+	size_t left = parcels->size - *place;
+	*ret_end = !left;
+	if (*ret_end)
+		return NULL;
+	if (left >= sizeof(*ret))
+		memcpy(ret, parcels->data + *place, sizeof(*ret));
+	if (left < sizeof(*ret) || ret->size > left - sizeof(*ret))
 		return error_new("the process that reads it has said only a part of it");
-	return ret->error ? error_new_kind((enum error_kind)(ret->error - 1), "%s", strbuf_str(ret_content)) : NULL;
+	*ret_batch = parcels->data + *place + sizeof(*ret);
+	*place += sizeof(*ret) + ret->size;
+	if (!ret->error)
+		return NULL;
+	return error_new_kind((enum error_kind)(ret->error - 1), "%.*s", (int)ret->size, (const char *)*ret_batch);
 }
 
-static struct error *read_apart(const struct push_options *options, struct fleet_sink *sink, const char *path, struct parcel *ret,
-				struct strbuf *ret_batch)
+static struct error *send_parcels(struct fleet_sink *sink, const struct mapping *parcels, const char *path)
+{
+	struct parcel parcel;
+	const uint8_t *batch = NULL;
+	uint64_t samples = 0, windows = 0;
+	size_t place = 0;
+	char number[32];
+	for (bool end = false; !end;) {
+		struct error *error = read_parcel(parcels, &place, &parcel, &batch, &end);
+		if (!error && !end && fleet_sink_send(sink, parcel.id, batch, parcel.size, &error) == SINK_LATER)
+			error = error_wrap(error, "%s: not all is sent; to send it again makes nothing twice", path);
+		if (error)
+			return error;
+		samples += end ? 0 : parcel.samples;
+		windows += !end;
+	}
+	printf("%s: %s samples sent, %llu window%s\n", path, number_format_grouped(samples, number), (unsigned long long)windows,
+	       windows == 1 ? "" : "s");
+	return NULL;
+}
+
+static struct error *push_file(const struct push_options *options, struct fleet_sink *sink, const char *path)
 {
 	int status;
+	struct mapping parcels;
 	cleanup_close int fd = memfd_create("perf-push", MFD_CLOEXEC);
 	if (fd < 0)
-		return error_system(errno, "memory for a batch");
+		return error_system(errno, "memory for the windows of %s", path);
 	fflush(NULL);
 	pid_t child = fork();
 	if (child < 0)
-		return error_system(errno, "a process that reads it");
+		return error_system(errno, "a process that reads %s", path);
 	if (!child)
 		run_child(options, sink, path, fd);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status))
-		return error_new("the process that reads it was ended by signal %d", WTERMSIG(status));
-	return read_parcel(fd, ret, ret_batch);
-}
-
-static struct error *push_file(const struct push_options *options, struct fleet_sink *sink, const char *path)
-{
-	struct strbuf batch = {0};
-	struct parcel parcel;
-	char number[32];
-	struct error *error = read_apart(options, sink, path, &parcel, &batch);
-	if (!error && fleet_sink_send(sink, parcel.id, strbuf_str(&batch), batch.len, &error) == SINK_LATER)
-		error = error_wrap(error, "not sent; what was sent already isn't there twice when it is sent again");
-	if (!error)
-		printf("%s: %s samples sent\n", path, number_format_grouped(parcel.samples, number));
-	strbuf_deinit(&batch);
-	return error_wrap(error, "%s", path);
+		return error_new("the process that reads %s was ended by signal %d", path, WTERMSIG(status));
+	struct error *error = mapping_open_fd(fd, path, &parcels);
+	if (error)
+		return error;
+	error = send_parcels(sink, &parcels, path);
+	mapping_close(&parcels);
+	return error;
 }
 
 static struct error *push_files(const struct push_options *options, const char *const *paths, int count)
@@ -256,7 +357,7 @@ static struct error *push_files(const struct push_options *options, const char *
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct push_options options = {0};
+	struct push_options options = {.window_ns = 60 * SECOND_NS};
 	int words;
 	(void)ret_status;
 	input_options_init(&options.input);
@@ -268,9 +369,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	const char *one = options.input.input ? options.input.input : "perf.data";
 	if (!error)
 		error = words ? push_files(&options, (const char *const *)argv, words) : push_files(&options, &one, 1);
-	for (size_t i = 0; i < options.labels.len; i++)
-		free((char *)(uintptr_t)options.labels.data[i].name);
-	vec_deinit(&options.labels);
+	agent_labels_deinit(&options.labels);
 	return error;
 }
 

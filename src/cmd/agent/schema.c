@@ -4,8 +4,7 @@
  *	perf agent schema clickhouse --create clickhouse://db.example/perf
  */
 #include "fleet/clickhouse/schema.h"
-#include "app/command.h"
-#include "base/text.h"
+#include "cmd/agent/agent.h"
 #include "cmd/from.h"
 #include "fleet/clickhouse/connection.h"
 

@@ -95,7 +95,7 @@ static struct error *add_label(agent_labels *labels, const char *name, const cha
 	return NULL;
 }
 
-static struct error *parse_label(const struct option *option, const char *argument, bool negated, void *field)
+struct error *agent_parse_label(const struct option *option, const char *argument, bool negated, void *field)
 {
 	const char *equals = strchr(argument, '=');
 	if (!equals)
@@ -201,7 +201,7 @@ static const struct option configured[] = {
 			    sampling_option_callgraph, 0),
 	OPTION_FLAG(0, "off-cpu", O, off_cpu, "also where threads sleep and how long, as event offcpu-time"),
 	CUSTOM(0, "window", window_ns, "TIME", "length of the windows that are added up and sent (default 10s)", parse_window),
-	CUSTOM(0, "label", labels, "NAME=VALUE", "a label of all samples; may be repeated", parse_label),
+	CUSTOM(0, "label", labels, "NAME=VALUE", "a label of all samples; may be repeated", agent_parse_label),
 	CUSTOM(0, "label-env", environment, "[NAME=]VARIABLE,…", "labels from environment variables of the processes", parse_environment),
 	OPTION_STRING(0, "host", O, host, "NAME", "what this machine is called (default: its host name)"),
 
@@ -344,7 +344,7 @@ struct error *agent_settings_read(int argc, char *const *argv, struct agent_sett
 	return error ? error : sampling_check_freq(&ret->sampling);
 }
 
-static void free_labels(agent_labels *labels)
+void agent_labels_deinit(agent_labels *labels)
 {
 	for (size_t i = 0; i < labels->len; i++) {
 		free(labels->data[i].name);
@@ -355,8 +355,8 @@ static void free_labels(agent_labels *labels)
 
 void agent_settings_deinit(struct agent_settings *settings)
 {
-	free_labels(&settings->labels);
-	free_labels(&settings->environment);
+	agent_labels_deinit(&settings->labels);
+	agent_labels_deinit(&settings->environment);
 	for (size_t i = 0; i < settings->sinks.len; i++)
 		free(settings->sinks.data[i].name);
 	vec_deinit(&settings->sinks);

@@ -80,7 +80,7 @@ static void add_window_resource(struct writing *writing, uint32_t set)
 	const struct window_labels *own = &window->sets.data[set], *all = &window->labels;
 	if (window->host)
 		add_attribute(writing, "host.name", window->host);
-	if (window->host_id)
+	if (window->host_id && *window->host_id)
 		add_attribute(writing, "host.id", window->host_id);
 	for (size_t i = 0; i < own->list.len; i++)
 		add_attribute(writing, attribute_of_label(own->list.data[i].name), own->list.data[i].value);

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "examine.h"
 #include "fleet/sink.h"
-#include "windows.h"
+#include "made/windows.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include "base/files/replacement.h"
 #include "base/mem.h"
 #include "dying.h"
-#include "receiver.h"
-#include "windows.h"
+#include "made/receiver.h"
+#include "made/windows.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "receiver.h"
+#include "made/receiver.h"
 
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-#include "windows.h"
+#include "made/windows.h"
 
 #include "base/mem.h"
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "lib")]
 import clickhouse  # noqa: E402
 import recording  # noqa: E402
 
@@ -295,5 +295,5 @@ def test_mistakes_are_told(perf, server, tmp_path):
     assert "go with --from" in perf("report", "-i", path, "--where", "host='x'").stderr
     url = create(perf, server, "empty")
     assert "no such samples" in perf("report", "--from", url).stderr
-    assert "is no time" in perf("report", "--from", url, "--time", "yesterday").stderr
+    assert "invalid time" in perf("report", "--from", url, "--time", "yesterday").stderr
     assert "password" in perf("report", "--from", "clickhouse://user:secret@host/db").stderr

@@ -3,13 +3,13 @@ import os
 import pathlib
 import re
 import sys
-import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "lib")]
 import clickhouse  # noqa: E402
-from test_clickhouse import END, SPAN, push, report, stored, write  # noqa: E402
+import started  # noqa: E402
+from test_clickhouse import SPAN, push, report, stored, write  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PERF_SOAK"), reason="four servers and a ZooKeeper take a minute to start: make soak")
 
@@ -34,13 +34,17 @@ def url_of(cluster, *ways):
     return f"clickhouse://127.0.0.1:{first}/perf?also={','.join(f'127.0.0.1:{port}' for port in others)}"
 
 
+def is_settled(server):
+    try:
+        return server.ask("SELECT sum(queue_size), sum(is_readonly), sum(log_max_index - log_pointer + 1 > 0) FROM system.replicas") == "0\t0\t0"
+    except AssertionError:  # it has just come, and has no session with ZooKeeper yet
+        return False
+
+
 def settle(cluster):
     """Each replica has what the other one has."""
     for server in cluster.all():
-        for _ in range(600):
-            if server.ask("SELECT sum(queue_size), sum(is_readonly), sum(log_max_index - log_pointer + 1 > 0) FROM system.replicas") == "0\t0\t0":
-                break
-            time.sleep(0.1)
+        started.until(lambda: is_settled(server), "replicas are alike")  # noqa: B023
 
 
 def test_servers_that_go_away(perf, cluster, tmp_path):
@@ -127,4 +131,3 @@ def test_servers_that_go_away(perf, cluster, tmp_path):
         assert push(perf, half, path, "--host", host).returncode == 0
     settle(cluster)
     assert stored(server) == totals
-    assert END

@@ -1,7 +1,7 @@
 /* perf fleet top: which functions cost most, over all machines that are asked for.
  *
- * The sums come by stack. A function's own share is that of stacks that end in it, its whole share that of all in which it is, once each. Of
- * events that measure time the table also says how many CPUs that was on average. */
+ * The sums come by stack. A function's own share is that of stacks that end in it, its whole share that of all in which it is, once
+ * each. Of events that measure time the table also says how many CPUs that was on average. */
 #include "app/format_option.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct top_options {
+struct fleet_top_options {
 	struct fleet_options common;
 	const char *event;
 	int rows;
 };
 
 static const struct option top_option_table[] = {
-	FLEET_OPTIONS(struct top_options),
-	OPTION_STRING(0, "show-event", struct top_options, event, "EVENT", "the event (default: the one with most samples)"),
-	OPTION_INT('n', "lines", struct top_options, rows, "N", "how many functions (default 30; 0: all)"),
+	FLEET_OPTIONS(struct fleet_top_options),
+	OPTION_STRING(0, "show-event", struct fleet_top_options, event, "EVENT", "the event (default: the one with most samples)"),
+	OPTION_INT('n', "lines", struct fleet_top_options, rows, "N", "how many functions (default 30; 0: all)"),
 	OPTION_END,
 };
 
@@ -139,7 +139,7 @@ static struct table *make_table(const struct costs *costs, const struct fleet_pr
 	return table;
 }
 
-static struct error *show(const struct top_options *options, const struct imported *imported, const struct fleet_profile *profile)
+static struct error *show(const struct fleet_top_options *options, const struct imported *imported, const struct fleet_profile *profile)
 {
 	struct costs costs = {.imported = imported};
 	struct error *error = choose_event(&costs, options->event);
@@ -157,7 +157,7 @@ static struct error *show(const struct top_options *options, const struct import
 	return view_print_table(options->common.format ? options->common.format : "stdio", table, stdout);
 }
 
-static struct error *ask(const struct top_options *options)
+static struct error *ask(const struct fleet_top_options *options)
 {
 	struct config config = {0};
 	struct http_options http;
@@ -174,7 +174,7 @@ static struct error *ask(const struct top_options *options)
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct top_options options = {.rows = 30};
+	struct fleet_top_options options = {.rows = 30};
 	(void)ret_status;
 	struct error *error = options_parse_alone(top_option_table, argc, argv, &options, "");
 	if (!error && options.rows < 0)

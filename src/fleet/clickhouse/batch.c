@@ -1,5 +1,5 @@
-/* Windows into rows. Samples that are alike for the engine (event, labels, stack under the thread's name) are one row, whatever threads they
- * are of. Ids are hashes of what they stand for, the same from every machine:
+/* Windows into rows. Samples that are alike for the engine (event, labels, stack under the thread's name) are one row, whatever
+ * threads they are of. Ids are hashes of what they stand for, the same from every machine:
  *
  *	frame   build-id, file, function, source, line; without a symbol the address in the file instead of a function
  *	stack   the thread's name, and its frames
@@ -325,8 +325,8 @@ static void add_batch(const struct encoding *encoding, struct strbuf *out)
 		add_part(encoding, part, out);
 }
 
-/* Windows of all machines have few different times, which take little room then: those of a minute begin with one, those of ten seconds at
- * ten of them. When exactly they began the table of windows says. */
+/* Windows of all machines have few different times, which take little room then: those of a minute begin with one, those of ten
+ * seconds at ten of them. When exactly they began the table of windows says. */
 static uint32_t second_of(const struct window *window)
 {
 	uint64_t second = window->begin_ns / SECOND_NS, length = (window->end_ns - window->begin_ns + SECOND_NS / 2) / SECOND_NS;

@@ -248,7 +248,7 @@ struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *q
 	if (answer.len && answer.data[answer.len - 1] == '\n')
 		answer.data[--answer.len] = '\0';
 	if (!error && !number_parse_u64(strbuf_str(&answer), ret))
-		error = error_new("%s: the answer is no number", clickhouse->servers.data[clickhouse->current]);
+		error = error_new("%s: a number was expected as the answer", clickhouse->servers.data[clickhouse->current]);
 	strbuf_deinit(&answer);
 	return error;
 }

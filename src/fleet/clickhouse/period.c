@@ -13,10 +13,11 @@ enum { HOUR = 3600, DAY = 86400 };
 
 static struct error *unknown(const char *text)
 {
-	return error_new_kind(ERROR_USAGE,
-			      "--time: '%s' is no time of a fleet: expected one such as -2h, 2026-11-27, 2026-11-27 10:30 or @1795808006, "
-			      "or two of them with a comma between",
-			      text);
+	return error_new_kind(
+		ERROR_USAGE,
+		"--time: invalid time '%s': with --from expected one such as -2h, 2026-11-27, 2026-11-27 10:30 or @1795808006, "
+		"or two of them with a comma between",
+		text);
 }
 
 /* "2h" ago. */

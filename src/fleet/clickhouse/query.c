@@ -19,7 +19,7 @@ enum {
 	ANSWER_MAX = 1 << 30,
 	AT_A_TIME = 10000, /* ids in a question */
 	FRAMES_MAX = 8000, /* of a stack */
-	SAMPLES_MAX = 1000000,
+	SAMPLES_MAX = 250000,
 	PIECE_SECONDS = 21600, /* of schema.c: the order of samples */
 };
 

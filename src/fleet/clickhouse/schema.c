@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-struct column {
+struct schema_column {
 	const char *name, *type;
 	const char *codec; /* beside ZSTD, for servers that know them; or NULL */
 	bool repeats;	   /* LowCardinality there */
 };
 
-struct table {
+struct schema_table {
 	const char *name;
 	const char *engine;	 /* MergeTree, Replacing…; %s: "Replicated" in front of it */
 	const char *version;	 /* of ReplacingMergeTree; or NULL */
@@ -25,10 +25,10 @@ struct table {
 	bool apart;		 /* a partition for each day */
 	bool lasts;		 /* kept for twice as long as samples */
 	const char *shard;	 /* the expression that says which shard has a row */
-	const struct column *columns;
+	const struct schema_column *columns;
 };
 
-static const struct column window_columns[] = {
+static const struct schema_column window_columns[] = {
 	{"id", "FixedString(16)"},
 	{"host", "String", .repeats = true},
 	{"host_id", "String", .repeats = true},
@@ -42,7 +42,7 @@ static const struct column window_columns[] = {
 	{"dropped", "UInt64"},
 	{0},
 };
-static const struct column sample_columns[] = {
+static const struct schema_column sample_columns[] = {
 	{"time", "DateTime", .codec = "Delta, "},
 	{"host", "String", .repeats = true},
 	{"service", "String", .repeats = true},
@@ -54,7 +54,7 @@ static const struct column sample_columns[] = {
 	{"count", "UInt32", .codec = "T64, "},
 	{0},
 };
-static const struct column label_columns[] = {
+static const struct schema_column label_columns[] = {
 	{"id", "UInt64"},
 	{"day", "Date"},
 	{"host", "String", .repeats = true},
@@ -63,10 +63,10 @@ static const struct column label_columns[] = {
 	{"values", "Array(String)"},
 	{0},
 };
-static const struct column stack_columns[] = {
+static const struct schema_column stack_columns[] = {
 	{"id", "UInt64"}, {"day", "Date"}, {"comm", "String", .repeats = true}, {"frames", "Array(UInt64)"}, {0},
 };
-static const struct column frame_columns[] = {
+static const struct schema_column frame_columns[] = {
 	{"id", "UInt64"},	{"day", "Date"},
 	{"version", "UInt32"},	{"build_id", "String", .repeats = true},
 	{"address", "UInt64"},	{"file", "String", .repeats = true},
@@ -75,7 +75,7 @@ static const struct column frame_columns[] = {
 	{"inlined", "UInt8"},	{0},
 };
 
-static const struct table tables[] = {
+static const struct schema_table tables[] = {
 	{"windows", "ReplacingMergeTree", .order = "host, begin, id", .day = "toDate(begin)", .apart = true, .shard = "cityHash64(host)",
 	 .columns = window_columns},
 	{"samples", "MergeTree", .order = "service, event, intDiv(toUInt32(time), 21600), stack, host, labels, time", .day = "toDate(time)",
@@ -93,9 +93,9 @@ static bool is_new(const struct clickhouse_schema *schema)
 	return schema->version >= CLICKHOUSE_CODECS;
 }
 
-static void add_columns(struct strbuf *out, const struct table *table, const struct clickhouse_schema *schema)
+static void add_columns(struct strbuf *out, const struct schema_table *table, const struct clickhouse_schema *schema)
 {
-	for (const struct column *column = table->columns; column->name; column++) {
+	for (const struct schema_column *column = table->columns; column->name; column++) {
 		bool repeats = column->repeats && is_new(schema);
 		strbuf_printf(out, "%s\n    %s %s%s%s", column == table->columns ? "" : ",", column->name, repeats ? "LowCardinality(" : "",
 			      column->type, repeats ? ")" : "");
@@ -104,7 +104,7 @@ static void add_columns(struct strbuf *out, const struct table *table, const str
 	}
 }
 
-static void add_engine(struct strbuf *out, const struct table *table, const struct clickhouse_schema *schema)
+static void add_engine(struct strbuf *out, const struct schema_table *table, const struct clickhouse_schema *schema)
 {
 	strbuf_printf(out, "ENGINE = %s%s(", schema->cluster ? "Replicated" : "", table->engine);
 	if (schema->cluster)
@@ -126,7 +126,7 @@ static void add_on_cluster(struct strbuf *out, const struct clickhouse_schema *s
 		strbuf_printf(out, " ON CLUSTER %s", schema->cluster);
 }
 
-static void add_table(struct strbuf *out, const struct table *table, const struct clickhouse_schema *schema)
+static void add_table(struct strbuf *out, const struct schema_table *table, const struct clickhouse_schema *schema)
 {
 	strbuf_printf(out, "CREATE TABLE IF NOT EXISTS %s.%s%s", schema->database, table->name, schema->cluster ? "_local" : "");
 	add_on_cluster(out, schema);
@@ -136,7 +136,7 @@ static void add_table(struct strbuf *out, const struct table *table, const struc
 	add_engine(out, table, schema);
 }
 
-static void add_distributed(struct strbuf *out, const struct table *table, const struct clickhouse_schema *schema)
+static void add_distributed(struct strbuf *out, const struct schema_table *table, const struct clickhouse_schema *schema)
 {
 	strbuf_printf(out, "CREATE TABLE IF NOT EXISTS %s.%s", schema->database, table->name);
 	add_on_cluster(out, schema);

@@ -161,7 +161,7 @@ class Cluster:
             self.servers.append([])
             for replica, ports in enumerate(shard):
                 cluster = (f"<remote_servers><fleet>{remote}</fleet></remote_servers>"
-                           f"<zookeeper><node><host>127.0.0.1</host><port>{keeper}</port></node><session_timeout_ms>3000</session_timeout_ms></zookeeper>"
+                           f"<zookeeper><node><host>127.0.0.1</host><port>{keeper}</port></node><session_timeout_ms>6000</session_timeout_ms></zookeeper>"
                            f"<macros><shard>{number}</shard><replica>{replica}</replica></macros>"
                            "<distributed_ddl><path>/clickhouse/task_queue/ddl</path></distributed_ddl>")
                 self.servers[-1].append(Server(folder / f"{number}-{replica}", cluster, ports))

@@ -34,17 +34,25 @@ def url_of(cluster, *ways):
     return f"clickhouse://127.0.0.1:{first}/perf?also={','.join(f'127.0.0.1:{port}' for port in others)}"
 
 
-def is_settled(server):
+def contents(server):
+    """What it has itself; None: it has just come, and can't write yet."""
     try:
-        return server.ask("SELECT sum(queue_size), sum(is_readonly), sum(log_max_index - log_pointer + 1 > 0) FROM system.replicas") == "0\t0\t0"
-    except AssertionError:  # it has just come, and has no session with ZooKeeper yet
-        return False
+        if server.ask("SELECT sum(is_readonly) FROM system.replicas WHERE database = 'perf'") == "0":
+            return [server.ask(f"SELECT count() FROM perf.{table}_local FINAL" if table != "samples" else "SELECT count(), sum(count), sum(value) FROM perf.samples_local")
+                    for table in ("samples", "windows", "stacks", "frames", "labels")]
+    except AssertionError:
+        pass
+    return None
 
 
 def settle(cluster):
     """Each replica has what the other one has."""
-    for server in cluster.all():
-        started.until(lambda: is_settled(server), "replicas are alike")  # noqa: B023
+    def alike(shard):
+        first, *others = [contents(server) for server in shard if server.process]
+        return first and all(other == first for other in others)
+
+    for shard in cluster.servers:
+        started.until(lambda: alike(shard), "replicas are alike")  # noqa: B023
 
 
 def test_servers_that_go_away(perf, cluster, tmp_path):

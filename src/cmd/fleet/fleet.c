@@ -20,15 +20,16 @@ struct error *fleet_question_of(const struct fleet_options *options, struct conf
 	return error;
 }
 
+static const struct option fleet_option_table[] = {OPTION_END};
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	(void)argc;
-	(void)argv;
+	int words;
 	(void)ret_status;
-	return error_new_kind(ERROR_USAGE, "name what to show: perf fleet ls, perf fleet top");
+	struct error *error = options_parse(fleet_option_table, OPTIONS_PERMUTE, argc, argv, NULL, &words);
+	return error ? error : error_new_kind(ERROR_USAGE, "name what to show: perf fleet ls, perf fleet top");
 }
 
-static const struct option fleet_option_table[] = {OPTION_END};
 static const struct command *const subcommands[] = {&cmd_fleet_ls, &cmd_fleet_top, NULL};
 static const char *const usage[] = {"ls [hosts|services|labels|builds] --from URL [OPTIONS]", "top --from URL [OPTIONS]", NULL};
 const struct command cmd_fleet = {

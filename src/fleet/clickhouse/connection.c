@@ -110,6 +110,11 @@ const char *clickhouse_database(const struct clickhouse *clickhouse)
 	return clickhouse->database;
 }
 
+size_t clickhouse_server(const struct clickhouse *clickhouse)
+{
+	return clickhouse->current;
+}
+
 unsigned int clickhouse_wait_s(const struct clickhouse *clickhouse)
 {
 	return clickhouse->wait_s;
@@ -259,7 +264,7 @@ struct error *clickhouse_insert(struct clickhouse *clickhouse, const char *state
 	struct http_answer answer = {0};
 	struct error *error = request(clickhouse, statement, settings, rows, size, ANSWER_MAX, &answer, ret_failure);
 	strbuf_deinit(&answer.body);
-	if (error && *ret_failure == CLICKHOUSE_AWAY)
+	if (error && *ret_failure != CLICKHOUSE_BAD_DATA)
 		next_server(clickhouse);
 	return error;
 }

@@ -26,6 +26,8 @@ void clickhouse_close(struct clickhouse *clickhouse);
 /* What is under way ends soon, with an error, and all that follows at once. From any thread. */
 void clickhouse_stop(struct clickhouse *clickhouse);
 const char *clickhouse_database(const struct clickhouse *clickhouse);
+/* The number of the server that is asked next. */
+size_t clickhouse_server(const struct clickhouse *clickhouse);
 
 /* A literal of SQL: in quotes, with what could end it escaped. */
 void clickhouse_add_literal(struct strbuf *sql, const char *text, size_t length);
@@ -49,7 +51,7 @@ struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statemen
 struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question, const char *settings, size_t limit, struct strbuf *ret);
 /* The same question, but its answer is one number. */
 struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, const char *settings, uint64_t *ret);
-/* Rows, compressed by gzip, as the statement says ("INSERT INTO … FORMAT RowBinary"). The next server is only tried by the next call. */
+/* Rows, compressed by gzip, as the statement says ("INSERT INTO … FORMAT RowBinary"). After a failure the next call tries the next server. */
 struct error *clickhouse_insert(struct clickhouse *clickhouse, const char *statement, const char *settings, const void *rows, size_t size,
 				enum clickhouse_failure *ret_failure);
 /* For how many seconds the server that was asked last wants to be left alone. */

@@ -10,8 +10,10 @@
  *	        are its samples there?      ──► only the window's row is missing
  *
  * Replicated tables know the samples by themselves, as the same block of rows: that covers a replica that doesn't have yet what another one
- * has taken. In a cluster, samples and windows go to the shard of the host through the Distributed tables, at once and not by way of the
- * server's own queue; descriptions go to whichever shard the server is of, so that no other one is needed. */
+ * has taken. In a cluster, samples therefore always go to the same shard, that of their host: into the server's own table where it is of
+ * that shard, else through the Distributed table, at once and not by way of the server's queue. All else goes to whichever shard the
+ * server is of, so that no other one is needed. */
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "fleet/clickhouse/batch.h"
@@ -31,7 +33,10 @@ struct clickhouse_sink {
 	pthread_mutex_t lock; /* of `fresh` */
 	struct map64 fresh;   /* ids of windows of this process that were never sent: nobody has them */
 	bool local_known;
-	const char *local; /* suffix of the tables that descriptions go into: "_local" in a cluster */
+	const char *local; /* suffix of a server's own tables: "_local" in a cluster */
+	/* Whether the server asked last is of the shard of the host asked for last. */
+	bool shard_known, shard_own;
+	uint64_t shard_key;
 };
 
 static const char *const columns[CLICKHOUSE_PARTS] = {
@@ -177,10 +182,35 @@ static struct error *find_local(struct clickhouse_sink *sink)
 	return error;
 }
 
+/* As the Distributed table chooses a shard; all of them weigh the same. */
+static struct error *find_shard(const struct sending *sending)
+{
+	static const char cluster[] =
+		"(SELECT extract(engine_full, 'Distributed\\\\(\\'?(\\\\w+)') FROM system.tables WHERE database = '%s' AND "
+		"name = 'samples')";
+	struct clickhouse_sink *sink = sending->sink;
+	const struct clickhouse_batch *batch = sending->batch;
+	uint64_t key = hash_combine(hash_bytes(batch->host, batch->host_length), clickhouse_server(sink->clickhouse)), count = 0;
+	if (!*sink->local || (sink->shard_known && sink->shard_key == key))
+		return NULL;
+	cleanup_free char *name = mem_printf(cluster, clickhouse_database(sink->clickhouse));
+	struct strbuf question = {0};
+	strbuf_printf(&question, "SELECT count() FROM system.clusters WHERE is_local AND cluster = %s AND shard_num = 1 + cityHash64(",
+		      name);
+	clickhouse_add_literal(&question, batch->host, batch->host_length);
+	strbuf_printf(&question, ") %% (SELECT max(shard_num) FROM system.clusters WHERE cluster = %s)", name);
+	struct error *error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), "", &count);
+	strbuf_deinit(&question);
+	sink->shard_known = !error;
+	sink->shard_own = count > 0;
+	sink->shard_key = hash_combine(hash_bytes(batch->host, batch->host_length), clickhouse_server(sink->clickhouse));
+	return error;
+}
+
 static struct error *insert(struct sending *sending, enum clickhouse_part part)
 {
 	struct clickhouse_sink *sink = sending->sink;
-	bool described = part <= PART_LABELS;
+	bool own = part != PART_SAMPLES || sink->shard_own;
 	unsigned int version;
 	struct strbuf statement = {0}, settings = {0};
 	if (!sending->batch->parts[part].rows)
@@ -188,10 +218,10 @@ static struct error *insert(struct sending *sending, enum clickhouse_part part)
 	strbuf_add_str(&statement, "INSERT INTO ");
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	strbuf_printf(&statement, columns[part], described ? sink->local : "");
+	strbuf_printf(&statement, columns[part], own ? sink->local : "");
 #pragma GCC diagnostic pop
 	strbuf_add_str(&statement, " FORMAT RowBinary");
-	if (*sink->local && !described)
+	if (*sink->local && !own)
 		strbuf_add_str(&settings, "&insert_distributed_sync=1");
 	if (clickhouse_known_version(sink->clickhouse, &version) && version >= CLICKHOUSE_ASYNC)
 		strbuf_printf(&settings, "&async_insert=1&wait_for_async_insert=1&async_insert_deduplicate=1&insert_deduplication_token=%s",
@@ -210,6 +240,7 @@ static struct error *insert_all(struct sending *sending, bool fresh)
 	sending->failure = CLICKHOUSE_AWAY;
 	struct error *error = clickhouse_version(sending->sink->clickhouse, &version);
 	error = error ? error : find_local(sending->sink);
+	error = error ? error : find_shard(sending);
 	if (!error && !fresh)
 		error = has_window(sending, &there);
 	if (error || there)

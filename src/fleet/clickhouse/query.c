@@ -300,7 +300,7 @@ static void make_profile(struct asking *asking, struct fleet_profile *profile)
 	profile->stacks = asking->sums.len;
 	for (size_t i = 0; i < asking->sums.len; i++)
 		profile->samples += asking->sums.data[i].count;
-	profile->scale = profile->samples > SAMPLES_MAX ? (profile->samples + SAMPLES_MAX - 1) / SAMPLES_MAX : 1;
+	profile->scale = profile->samples > SAMPLES_MAX ? profile->samples / SAMPLES_MAX + 1 : 1;
 	for (size_t i = 0; i < asking->sums.len; i++)
 		add_sum(asking, &asking->sums.data[i], profile);
 }

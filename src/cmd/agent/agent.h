@@ -174,6 +174,8 @@ struct error *agent_server_open(const struct agent_settings *settings, struct ag
 /* Answers from now on, on a thread of its own. */
 void agent_server_start(struct agent_server *server);
 void agent_server_close(struct agent_server *server);
+/* Where a socket is; to be freed. */
+char *agent_socket_folder(const char *path);
 /* Asks an agent: "text" or "json". */
 struct error *agent_ask(const char *socket, const char *what, struct strbuf *ret);
 
@@ -188,6 +190,14 @@ void agent_rights_drop(const struct agent_settings *settings);
 void agent_notify(const char *text);
 
 /* ---- window.c, agent.c ---- */
+
+/* Which rate events had from a time on. */
+struct agent_rate {
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+	uint64_t hz;
+};
+
+enum { AGENT_RATES = 8 };
 
 struct agent {
 	char *const *argv; /* of the command line, for a reload */
@@ -208,9 +218,10 @@ struct agent {
 	struct agent_status status;
 	struct agent_server *server;
 	agent_sinks sinks;
-	bool begun;	/* samples count */
-	bool reload;	/* is wanted */
-	bool lost_told; /* the kernel counts lost samples of counters (Linux 6.0) */
+	struct agent_rate rates[AGENT_RATES]; /* the last ones, the newest first: samples come late */
+	bool begun;			      /* samples count */
+	bool reload;			      /* is wanted */
+	bool lost_told;			      /* the kernel counts lost samples of counters (Linux 6.0) */
 	/* The open window: */
 	uint64_t wall_ns, mono_ns, boot_ns; /* when it began */
 	uint64_t count, records;	    /* samples that came, records of all kinds */
@@ -227,6 +238,13 @@ bool agent_window_is_over(struct agent *agent);
 /* sinks.c */
 struct error *agent_sinks_open(const struct agent_settings *settings, agent_sinks *ret);
 void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms);
+
+/* rate.c: how often events are sampled */
+void agent_rate_init(struct agent *agent);
+/* From now on it is that of `cost`. */
+void agent_rate_set(struct agent *agent);
+/* What a sample stands for, in the unit of its event. */
+uint64_t agent_rate_weight(const struct agent *agent, const struct event *event, const struct sample *sample);
 
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);

@@ -64,6 +64,7 @@ void agent_rights_drop(const struct agent_settings *settings)
 		return;
 	mkdir(settings->spool, 0700);
 	vec_push(&folders, mem_strdup(settings->spool));
+	vec_push(&folders, agent_socket_folder(settings->socket)); /* the socket is removed at the end */
 	for (size_t i = 0; i < settings->sinks.len; i++) {
 		char *folder = folder_of(settings->sinks.data[i].options.url);
 		if (folder)

@@ -9,12 +9,11 @@
 #include "kernel/limits.h"
 #include "perfdata/records.h"
 
-#include <linux/perf_event.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
@@ -102,24 +101,6 @@ static struct error *open_session(struct agent *agent)
 	agent->fold = fold_create(agent->opening.session, agent->opening.resolver, &options);
 	agent->feed = fold_feed_open(agent->fold);
 	return NULL;
-}
-
-/* ---- the rate ---- */
-
-/* An event has a rate when it isn't counted: the CPU's clock keeps a period for it, whatever was asked for (perf_swevent_init_hrtimer()). */
-static void set_rate(const struct agent *agent)
-{
-	const struct event_list *events = &agent->opening.session->reader->events;
-	for (size_t i = 0; i < events->events.len && i < agent->counters->count; i++) {
-		const struct event_attr *attr = &events->events.data[i]->attr;
-		bool clock = attr->type == PERF_TYPE_SOFTWARE &&
-			     (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
-		uint64_t value = clock ? 1000000000 / agent->cost.hz : agent->cost.hz;
-		const struct counter *counter = &agent->counters->each[i];
-		for (size_t slot = 0; attr->freq && slot < counter_slots(counter); slot++)
-			if (counter->fds[slot] >= 0)
-				ioctl(counter->fds[slot], PERF_EVENT_IOC_PERIOD, &value);
-	}
 }
 
 /* ---- numbers ---- */
@@ -222,7 +203,7 @@ static void end_window(struct agent *agent)
 	agent_window_end(agent);
 	give_back_memory();
 	if (agent_cost_end(&agent->cost, agent->records, agent->opening.session->record_counts[RECORD_SAMPLE]))
-		set_rate(agent);
+		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)
 		obey_reload(agent);
@@ -267,6 +248,9 @@ static struct error *loop(struct agent *agent)
 	agent_notify("STOPPING=1");
 	if (started)
 		agent_window_end(agent);
+	const struct agent_numbers *numbers = &agent->status.numbers;
+	log_info("%" PRIu64 " windows: %" PRIu64 " samples taken = %" PRIu64 " stored + %" PRIu64 " lost + %" PRIu64 " dropped",
+		 numbers->windows, numbers->taken, numbers->stored, numbers->lost, numbers->dropped);
 	return error;
 }
 
@@ -312,6 +296,7 @@ struct error *agent_run(int argc, char **argv, int *ret_status)
 	agent_status_init(&agent.status);
 	struct error *error = agent_settings_read(argc, argv, agent.settings);
 	agent_cost_init(&agent.cost, agent.settings);
+	agent_rate_init(&agent);
 	agent_identity_read(agent.settings->host, &agent.identity);
 	agent.status.identity = &agent.identity;
 	agent.status.sinks = &agent.sinks;

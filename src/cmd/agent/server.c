@@ -47,12 +47,17 @@ static bool is_alive(const struct sockaddr_un *address)
 	return fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof(*address));
 }
 
+char *agent_socket_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash > path ? mem_strndup(path, (size_t)(slash - path)) : mem_strdup(slash ? "/" : ".");
+}
+
 /* Its folder is made when it is not there, as systemd does it. */
 static struct error *listen_local(struct agent_server *server, const char *path)
 {
 	struct sockaddr_un address;
-	const char *slash = strrchr(path, '/');
-	cleanup_free char *folder = slash && slash > path ? mem_strndup(path, (size_t)(slash - path)) : mem_strdup(".");
+	cleanup_free char *folder = agent_socket_folder(path);
 	struct error *error = fill_address(path, &address);
 	if (error)
 		return error;
@@ -138,7 +143,7 @@ static void answer_local(struct agent_server *server, int fd, struct strbuf *out
 	strbuf_deinit(&request);
 }
 
-/* A page of another origin that somebody has open could ask as well; it isn't allowed to read the answer, and there is nothing to change. */
+/* A page of another origin that somebody has open could ask as well: it isn't allowed to read the answer, and nothing can be changed. */
 static void answer_metrics(struct agent_server *server, int fd, struct strbuf *out)
 {
 	struct strbuf request = {0}, body = {0};

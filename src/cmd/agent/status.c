@@ -85,13 +85,18 @@ static void add_sink(struct json *json, const struct agent_sink *sink)
 	const struct sender_counts counts = counts_of(sink);
 	json_begin_object(json);
 	json_add_string(json, "name", sink->name);
+	json_add_u64(json, "found_batches", counts.found_batches);
+	json_add_u64(json, "found_samples", counts.found_samples);
 	json_add_u64(json, "batches", counts.batches);
 	json_add_u64(json, "samples", counts.samples);
 	json_add_u64(json, "sent_batches", counts.sent_batches);
 	json_add_u64(json, "sent_samples", counts.sent_samples);
 	json_add_u64(json, "dropped_batches", counts.dropped_batches);
 	json_add_u64(json, "dropped_samples", counts.dropped_samples);
+	json_add_u64(json, "ever_dropped_batches", counts.ever_dropped_batches);
+	json_add_u64(json, "ever_dropped_samples", counts.ever_dropped_samples);
 	json_add_u64(json, "waiting_batches", counts.waiting_batches);
+	json_add_u64(json, "waiting_samples", counts.waiting_samples);
 	json_add_u64(json, "waiting_bytes", counts.waiting_bytes);
 	json_add_u64(json, "attempts_failed", counts.attempts_failed);
 	json_add_string(json, "why", counts.why);
@@ -125,7 +130,7 @@ static void add_sink_text(const struct agent_sink *sink, struct strbuf *out)
 {
 	const struct sender_counts counts = counts_of(sink);
 	strbuf_printf(out, "  %s: %" PRIu64 " of %" PRIu64 " windows sent, %" PRIu64 " waiting (%" PRIu64 " bytes), %" PRIu64 " dropped",
-		      sink->name, counts.sent_batches, counts.batches, counts.waiting_batches, counts.waiting_bytes,
+		      sink->name, counts.sent_batches, counts.found_batches + counts.batches, counts.waiting_batches, counts.waiting_bytes,
 		      counts.dropped_batches);
 	if (*counts.why) {
 		strbuf_printf(out, "; %" PRIu64 " attempts failed: ", counts.attempts_failed);
@@ -181,6 +186,8 @@ static const struct sink_metric {
 	bool total;
 	size_t offset;
 } sink_metrics[] = {
+	{"sink_found_batches", "Windows that an earlier process had left.", true, offsetof(struct sender_counts, found_batches)},
+	{"sink_found_samples", "Samples in them.", true, offsetof(struct sender_counts, found_samples)},
 	{"sink_batches", "Windows that were put.", true, offsetof(struct sender_counts, batches)},
 	{"sink_samples", "Samples in them.", true, offsetof(struct sender_counts, samples)},
 	{"sink_sent_batches", "Windows that the engine has taken.", true, offsetof(struct sender_counts, sent_batches)},
@@ -188,6 +195,7 @@ static const struct sink_metric {
 	{"sink_dropped_batches", "Windows that were dropped.", true, offsetof(struct sender_counts, dropped_batches)},
 	{"sink_dropped_samples", "Samples in them.", true, offsetof(struct sender_counts, dropped_samples)},
 	{"sink_waiting_batches", "Windows that wait.", false, offsetof(struct sender_counts, waiting_batches)},
+	{"sink_waiting_samples", "Samples in them.", false, offsetof(struct sender_counts, waiting_samples)},
 	{"sink_waiting_bytes", "What they take in the spool.", false, offsetof(struct sender_counts, waiting_bytes)},
 	{"sink_attempts_failed", "Attempts to send that failed.", true, offsetof(struct sender_counts, attempts_failed)},
 };

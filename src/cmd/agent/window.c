@@ -64,6 +64,7 @@ void agent_window_add(struct agent *agent, const struct record *record)
 	struct sample sample;
 	if (!agent->begun || !session_decode(agent->opening.session, record, &sample))
 		return;
+	sample.period = agent_rate_weight(agent, record->event, &sample);
 	const struct fold_sample taken = {.event = record->event, .sample = &sample, .model_time = record->model_time};
 	agent->count++;
 	agent_labelling_note(&agent->labelling, agent->settings, &sample);

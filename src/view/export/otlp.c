@@ -77,16 +77,15 @@ static const char *attribute_of_label(const char *name)
 static void add_window_resource(struct writing *writing, uint32_t set)
 {
 	const struct window *window = writing->window;
-	const struct window_labels *own = &window->sets.data[set], *all = &window->labels;
+	struct window_labels labels = {0};
 	if (window->host)
 		add_attribute(writing, "host.name", window->host);
 	if (window->host_id && *window->host_id)
 		add_attribute(writing, "host.id", window->host_id);
-	for (size_t i = 0; i < own->list.len; i++)
-		add_attribute(writing, attribute_of_label(own->list.data[i].name), own->list.data[i].value);
-	for (size_t i = 0; i < all->list.len; i++)
-		if (!window_labels_find(own, all->list.data[i].name))
-			add_attribute(writing, attribute_of_label(all->list.data[i].name), all->list.data[i].value);
+	window_labels_of_set(window, set, &labels);
+	for (size_t i = 0; i < labels.list.len; i++)
+		add_attribute(writing, attribute_of_label(labels.list.data[i].name), labels.list.data[i].value);
+	vec_deinit(&labels.list);
 }
 
 static void add_resource(struct writing *writing, uint32_t set)
@@ -122,16 +121,12 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 
 static bool is_in_set(const struct writing *writing, const struct samples_row *row, uint32_t set)
 {
-	return !writing->window || writing->window->thread_sets.data[writing->samples->actors.data[row->actor].thread] == set;
+	return !writing->window || window_row_set(writing->window, row) == set;
 }
 
 static bool has_rows(const struct writing *writing, uint32_t set, uint32_t event)
 {
-	const struct samples *samples = writing->samples;
-	for (size_t i = 0; i < samples->rows.len; i++)
-		if (samples->rows.data[i].event == event && is_in_set(writing, &samples->rows.data[i], set))
-			return true;
-	return false;
+	return writing->window ? window_has_rows(writing->window, set, event) : writing->samples->events.data[event].samples;
 }
 
 static void add_type(struct writing *writing, uint32_t field, const char *name, const struct samples_event *event)

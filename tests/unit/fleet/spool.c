@@ -29,6 +29,7 @@
 
 atomic_int calls_to_live = -1;
 
+#ifndef __SANITIZE_THREAD__
 static void count_call(void)
 {
 	if (atomic_load(&calls_to_live) >= 0 && atomic_fetch_sub(&calls_to_live, 1) == 0)
@@ -71,6 +72,7 @@ int unlinkat(int fd, const char *name, int flags)
 	count_call();
 	return (int)syscall(SYS_unlinkat, fd, name, flags);
 }
+#endif
 
 /* ---- helpers ---- */
 
@@ -296,6 +298,8 @@ static void killed_at_each_call(void **state)
 {
 	struct done *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int moment = 0, status = -1;
+	if (!CAN_DIE)
+		skip();
 	for (; status; moment++) {
 		memset(done, 0, sizeof(*done));
 		pid_t child = fork();

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/number.h"
 
+#include <string.h>
+
 static struct error *parse_jobs(const struct option *option, const char *argument, bool negated, void *field)
 {
 	uint32_t jobs = 0;
@@ -40,6 +42,37 @@ const struct option input_option_group[] = {
 	OPTION_FLAG(0, "demangle", struct input_options, demangle,
 		    "show C++, Rust and D names as in the source (default; --no-demangle: mangled)"),
 	OPTION_FLAG(0, "demangle-kernel", struct input_options, demangle_kernel, "do the same for kernel symbols"),
+	OPTION_END,
+};
+
+struct error *from_option_label(const struct option *option, const char *argument, bool negated, void *field)
+{
+	const char **labels = field;
+	size_t count = 0;
+	if (negated) {
+		memset(labels, 0, sizeof(*labels) * (FROM_LABELS_MAX + 1));
+		return NULL;
+	}
+	while (labels[count])
+		count++;
+	if (!strchr(argument, '='))
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': expected NAME=VALUE", argument);
+	if (count == FROM_LABELS_MAX)
+		return error_new_kind(ERROR_USAGE, "more than %d labels: say them with --where", FROM_LABELS_MAX);
+	labels[count] = argument;
+	return NULL;
+}
+
+const struct option from_option_group[] = {
+	OPTION_HEADING("Many machines"),
+	OPTION_STRING(
+		0, "from", struct from_options, url, "URL",
+		"instead of a recording: samples that perf agent stored in a database, such as clickhouse://HOST/DATABASE; --time says "
+		"of when, such as -2h (default: the last hour)"),
+	OPTION_STRING(0, "where", struct from_options, where, "CONDITION",
+		      "with --from: which samples, such as 'service = \"shop\" and host like \"web%\"'"),
+	OPTION_CUSTOM(0, "label", struct from_options, labels, "NAME=VALUE", "with --from: only samples with this label; may be repeated",
+		      from_option_label),
 	OPTION_END,
 };
 

@@ -4,6 +4,17 @@
 #include "app/options.h"
 #include "base/error.h"
 
+enum { FROM_LABELS_MAX = 16 };
+
+/* --from URL, --where CONDITION, --label NAME=VALUE: a fleet's database instead of a recording; cmd/from.h makes one of it. */
+struct from_options {
+	const char *url; /* or NULL */
+	const char *where;
+	const char *labels[FROM_LABELS_MAX + 1]; /* ended by NULL */
+};
+extern const struct option from_option_group[];
+option_parse_fn from_option_label; /* of `labels` */
+
 /* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --debuginfod-timeout,
  * --jobs N */
 struct input_options {
@@ -18,7 +29,8 @@ struct input_options {
 	int debuginfod_seconds; /* -1 = not given */
 	bool demangle;		/* default true: call input_options_init() */
 	bool demangle_kernel;
-	bool sandbox; /* default true; OPTION_SANDBOX (cmd/opening.h) */
+	bool sandbox;		  /* default true; OPTION_SANDBOX (cmd/opening.h) */
+	struct from_options from; /* of commands that have its group */
 };
 extern const struct option input_option_group[];
 void input_options_init(struct input_options *options);

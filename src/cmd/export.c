@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/from.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "view/view.h"
@@ -45,6 +46,7 @@ static const struct option export_option_table[] = {
 	OPTION_INLINE(struct export_options, inlines),
 	OPTION_SANDBOX(struct export_options, input.sandbox),
 	OPTION_GROUP(input_option_group, struct export_options, input),
+	OPTION_GROUP(from_option_group, struct export_options, input.from),
 	OPTION_END,
 };
 
@@ -235,6 +237,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return error;
 	if (export.view->binary && !export.options.output && isatty(STDOUT_FILENO))
 		return error_new("%s is a binary format, and standard output is a terminal: give a file with -o", export.view->name);
+	if ((error = from_apply(&export.options.input, &export.options.time, 0)))
+		return error;
 	if (is_recording(&export.options))
 		return error_new("%s is the recording itself: choose another file to write", export.options.output);
 	return export_recording(&export);

@@ -21,6 +21,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/drawing.h"
+#include "cmd/from.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "view/flame_data.h"
@@ -102,6 +103,7 @@ static const struct option flamegraph_own_options[] = {
 static const struct option flamegraph_option_table[] = {
 	{.kind = OPTION_KIND_GROUP, .group = flamegraph_own_options},
 	OPTION_GROUP(input_option_group, struct flamegraph_options, input),
+	OPTION_GROUP(from_option_group, struct flamegraph_options, input.from),
 	OPTION_END,
 };
 
@@ -537,6 +539,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, argc, argv, &flamegraph.options, &words);
 	if (!error)
 		error = check_options(&flamegraph.options);
+	if (!error)
+		error = from_apply(&flamegraph.options.input, &flamegraph.options.time, 0);
 	return error ? error : draw(&flamegraph);
 }
 

@@ -466,7 +466,9 @@ static void describe_events(struct writing *writing)
 		struct event *event = event_list_add(&writing->events, imported->name);
 		event->attr = (struct event_attr){
 			.type = imported->nanoseconds ? PERF_TYPE_SOFTWARE : PERF_TYPE_RAW,
-			.config = imported->nanoseconds ? (uint64_t)PERF_COUNT_SW_CPU_CLOCK : i + (uint64_t)1,
+			/* The same for the same name in all recordings, so that they can be compared. */
+			.config = imported->nanoseconds ? (uint64_t)PERF_COUNT_SW_CPU_CLOCK
+							: hash_id(imported->name, strlen(imported->name), 0),
 			.sample_period = 1,
 			.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
 				       PERF_SAMPLE_CALLCHAIN,

@@ -2,6 +2,7 @@
  *
  *	perf agent run            measures and sends
  *	perf agent check          tries the configuration and each sink
+ *	perf agent schema         prints what makes the tables of a database
  *	perf agent status         asks the agent that runs here
  *	perf agent push           sends recordings that exist
  *
@@ -9,8 +10,10 @@
  */
 #include "cmd/agent/agent.h"
 
-static const struct command *const subcommands[] = {&cmd_agent_check, &cmd_agent_push, &cmd_agent_run, &cmd_agent_status, NULL};
-static const char *const usage[] = {"[run] [OPTIONS]", "check [--config FILE]", "status [--json]", "push --to URL [FILE...]", NULL};
+static const struct command *const subcommands[] = {&cmd_agent_check,  &cmd_agent_push,	  &cmd_agent_run,
+						    &cmd_agent_schema, &cmd_agent_status, NULL};
+static const char *const usage[] = {"[run] [OPTIONS]",	       "check [--config FILE]",	      "status [--json]",
+				    "push --to URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
 const struct command cmd_agent = {"agent",   "Profile this machine all the time, for a database of many machines",
 				  usage,     agent_option_table,
 				  agent_run, .subcommands = subcommands};

@@ -253,4 +253,4 @@ uint64_t agent_rate_weight(const struct agent *agent, const struct event *event,
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_check, cmd_agent_push, cmd_agent_status;
+extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status;

@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/dumping.h"
+#include "cmd/from.h"
 #include "cmd/report/callgraph.h"
 
 #include <linux/perf_event.h>
@@ -81,6 +82,20 @@ static struct error *parse_order(const struct option *option, const char *argume
 	return NULL;
 }
 
+/* --time, --where: the first empty place gets it. */
+static struct error *parse_one_of_each(const struct option *option, const char *argument, bool negated, void *field)
+{
+	const char **list = field;
+	(void)option;
+	(void)negated;
+	for (size_t i = 0; i < COMPARISON_FILES_MAX; i++)
+		if (!list[i]) {
+			list[i] = argument;
+			return NULL;
+		}
+	return error_new_kind(ERROR_USAGE, "given more than %d times", COMPARISON_FILES_MAX);
+}
+
 static struct error *parse_limit(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct diff_options *options = (struct diff_options *)((char *)field - offsetof(struct diff_options, fails));
@@ -125,8 +140,17 @@ static const struct option diff_option_table[] = {
 	OPTION_STRING(0, "cpu", TYPE, report.cpus, "CPUS", "only samples on these CPUs, such as 0-3,7"),
 	CUSTOM(0, "pid", report.pids, "PID,…", "only samples of these processes", name_list_option),
 	CUSTOM(0, "tid", report.tids, "TID,…", "only samples of these threads", name_list_option),
-	OPTION_STRING(0, "time", TYPE, report.time, "FROM,TO[:FROM,TO]…",
-		      "only samples in this time range, in seconds, or 10%-20%, 10%/2; with colons a range for each recording"),
+	CUSTOM(0, "time", times, "FROM,TO[:FROM,TO]…",
+	       "only samples in this time range, in seconds, or 10%-20%, 10%/2; with colons, or given several times, a range for each "
+	       "recording; with --from: what is compared, such as --time -2h,-1h --time -1h",
+	       parse_one_of_each),
+	OPTION_HEADING("Many machines"),
+	OPTION_STRING(0, "from", TYPE, report.input.from.url, "URL",
+		      "instead of recordings: samples that perf agent stored in a database, such as clickhouse://HOST/DATABASE"),
+	CUSTOM(0, "where", wheres, "CONDITION",
+	       "with --from: which samples, such as 'service = \"shop\"'; given several times, what is compared", parse_one_of_each),
+	OPTION_CUSTOM(0, "label", TYPE, report.input.from.labels, "NAME=VALUE",
+		      "with --from: only samples with this label; may be repeated", from_option_label),
 	OPTION_HEADING("Output"),
 	CUSTOM(0, "format", report.format, "FORMAT", "machine-readable output: csv or json", option_table_format),
 	OPTION_STRING(
@@ -158,11 +182,28 @@ static void init_options(struct diff_options *options)
 
 /* ---- recordings ---- */
 
+static size_t count_given(const char *const *list)
+{
+	size_t count = 0;
+	while (count < COMPARISON_FILES_MAX && list[count])
+		count++;
+	return count;
+}
+
+/* What the list has for the recording. */
+static const char *one_of(const char *const *list, size_t index)
+{
+	return count_given(list) == 1 ? list[0] : index < COMPARISON_FILES_MAX ? list[index] : NULL;
+}
+
 /* --time has a range for each recording, or one for all. */
 static struct error *split_times(struct diff *diff, char *times)
 {
-	if (!times)
+	if (count_given(diff->options->times) > 1) {
+		for (size_t i = 0; i < diff->file_count; i++)
+			diff->files[i].options.time = one_of(diff->options->times, i);
 		return NULL;
+	}
 	if (!strchr(times, ':')) {
 		for (size_t i = 0; i < diff->file_count; i++)
 			diff->files[i].options.time = times;
@@ -177,9 +218,46 @@ static struct error *split_times(struct diff *diff, char *times)
 	return times ? error_new_kind(ERROR_USAGE, "--time has more ranges than there are recordings") : NULL;
 }
 
+static bool wants_errors(const struct diff_options *options)
+{
+	return options->significance || options->fails;
+}
+
+/* With --from: so many as there are times or conditions. Each question is asked now, before the sandbox. */
+static struct error *ask_files(struct diff *diff)
+{
+	enum { SLICES = 100 };
+	const struct diff_options *options = diff->options;
+	size_t times = count_given(options->times), wheres = count_given(options->wheres), count = times > wheres ? times : wheres;
+	struct error *error = NULL;
+	if (count < 2 || (times > 1 && wheres > 1 && times != wheres))
+		return error_new_kind(ERROR_USAGE,
+				      "--from: give --time or --where once for each that is compared, the baseline first, such as "
+				      "--time -2h,-1h --time -1h");
+	diff->file_count = count;
+	diff->files = mem_zalloc_array(count, sizeof(*diff->files));
+	for (size_t i = 0; i < count && !error; i++) {
+		struct diff_file *file = &diff->files[i];
+		const char *time = one_of(options->times, i), *where = one_of(options->wheres, i);
+		file->options = options->report;
+		file->options.input.from.where = where;
+		file->options.time = time;
+		file->report.options = &file->options;
+		file->path =
+			mem_printf("%s%s%s", time ? time : "", time && where ? ", " : "", where ? where : ""); /* as long as the program */
+		error = from_apply(&file->options.input, &file->options.time, wants_errors(options) ? SLICES : 0);
+	}
+	return error;
+}
+
 static struct error *name_files(struct diff *diff, char *const *words, size_t count)
 {
-	const char *input = diff->options->report.input.input, *defaults[] = {"perf.data.old", input ? input : "perf.data"};
+	const char *input = diff->options->report.input.input;
+	if (diff->options->report.input.from.url)
+		return input || count ? error_new_kind(ERROR_USAGE, "--from takes the place of recordings") : ask_files(diff);
+	if (diff->options->wheres[0] || diff->options->report.input.from.labels[0])
+		return error_new_kind(ERROR_USAGE, "--where and --label go with --from");
+	const char *defaults[] = {"perf.data.old", input ? input : "perf.data"};
 	if (input && count)
 		return error_new_kind(ERROR_USAGE, "-i %s: give the recordings as words, the baseline first", input);
 	if (count > COMPARISON_FILES_MAX)
@@ -197,11 +275,6 @@ static struct error *name_files(struct diff *diff, char *const *words, size_t co
 		file->report.options = &file->options;
 	}
 	return NULL;
-}
-
-static bool wants_errors(const struct diff_options *options)
-{
-	return options->significance || options->fails;
 }
 
 /* Samples are told apart by slices of time as well, as by a key behind all others. */
@@ -279,9 +352,13 @@ static void release(struct diff *diff)
 
 /* ---- events ---- */
 
-/* Tracepoints have other numbers on other machines, but the same names. */
+/* Tracepoints have other numbers on other machines, but the same names. Of imported profiles several events may be of one kind: the name
+ * goes first. */
 static const struct event *find_event(const struct event_list *list, const struct event *wanted)
 {
+	for (size_t i = 0; i < list->events.len; i++)
+		if (list->events.data[i]->attr.type == wanted->attr.type && !strcmp(list->events.data[i]->name, wanted->name))
+			return list->events.data[i];
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event *event = list->events.data[i];
 		bool tracepoint = wanted->attr.type == PERF_TYPE_TRACEPOINT;
@@ -493,8 +570,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = diff_check_flamegraph(&options);
 	if (!error && options.flamegraph && diff.file_count > 2)
 		error = error_new_kind(ERROR_USAGE, "--flamegraph compares two recordings, not %zu", diff.file_count);
-	if (!error && options.report.time)
-		error = split_times(&diff, times = mem_strdup(options.report.time));
+	if (!error && options.times[0] && !options.report.input.from.url)
+		error = split_times(&diff, times = mem_strdup(options.times[0]));
 	if (!error)
 		error = show(&diff);
 	*ret_status = !error && diff.failed;

@@ -18,6 +18,8 @@ struct diff_options {
 	bool fails;	   /* --fail-above */
 	double fail_above; /* percentage points */
 	const char *flamegraph;
+	/* As often as they were given: one for each recording, or for all. */
+	const char *times[COMPARISON_FILES_MAX], *wheres[COMPARISON_FILES_MAX];
 };
 
 /* A recording: a report of its own, of which only the rows are used. */

@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/dumping.h"
+#include "cmd/from.h"
 #include "cmd/report/callgraph.h"
 #include "perfdata/features/features_print.h"
 #include "symbol/data/data_access.h"
@@ -551,6 +552,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = options_parse(report_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error)
 		error = use_words(words, argv, &options);
+	if (!error)
+		error = from_apply(&options.input, &options.time, 0);
 	if (!error)
 		error = code_options_check(&options.code);
 	if (options.html && options.sort == configured)

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cmd/from.h"
 #include "perfdata/features/features_print.h"
 
 #include <linux/perf_event.h>
@@ -121,6 +122,7 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(from_option_group, TYPE, input.from),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("Contents"),
@@ -399,6 +401,10 @@ static struct error *run_parsed(struct script_options *options, int words, char 
 		list_scripts();
 		return NULL;
 	}
+	if (words && !options->script && options->input.from.url)
+		return error_new_kind(ERROR_USAGE, "ready-made scripts read recordings, not --from");
+	if ((error = from_apply(&options->input, &options->time, 0)))
+		return error;
 	if (words && !options->script)
 		return script_ready_run(argv, options->system_wide, ret_status);
 	cleanup_free char *text = NULL;

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/from.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "cmd/sql/answer.h"
@@ -39,6 +40,7 @@ static const struct option sql_option_table[] = {
 	OPTION_INLINE(struct sql_options, inlines),
 	OPTION_SANDBOX(struct sql_options, input.sandbox),
 	OPTION_GROUP(input_option_group, struct sql_options, input),
+	OPTION_GROUP(from_option_group, struct sql_options, input.from),
 	OPTION_END,
 };
 
@@ -203,6 +205,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse(sql_option_table, OPTIONS_PERMUTE, argc, argv, &asking.options, &words);
 	if (!error && asking.options.csv && asking.options.json)
 		error = error_new_kind(ERROR_USAGE, "--csv and --json: choose one");
+	if (!error)
+		error = from_apply(&asking.options.input, &asking.options.time, 0);
 	if (!error && !words && !asking.options.input.input) /* standard input has the statements */
 		asking.options.input.input = "perf.data";
 	if (!error)

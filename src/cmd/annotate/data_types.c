@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cmd/code_screen.h"
+#include "cmd/code/code_screen.h"
 #include "event/event_set.h"
 #include "view/view.h"
 

@@ -10,7 +10,7 @@
 #include "app/groups.h"
 #include "app/print_file.h"
 #include "base/error.h"
-#include "cmd/code_options.h"
+#include "cmd/code/code_options.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"
 #include "event/event_set.h"

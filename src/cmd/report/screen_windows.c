@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "cmd/code_screen.h"
+#include "cmd/code/code_screen.h"
 #include "cmd/report/screen_switch.h"
 #include "perfdata/features/features_print.h"
 #include "tui/flame.h"

@@ -5,7 +5,7 @@
  * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the
  * options; the loop is in run.c, the text in analysis/script. */
 #include "cmd/script/script.h"
-#include "cmd/code_options.h"
+#include "cmd/code/code_options.h"
 #include "cmd/guests.h"
 #include "cmd/record/record.h"
 #include "cmd/script/language.h"

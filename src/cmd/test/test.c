@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "cmd/code_options.h"
+#include "cmd/code/code_options.h"
 #include "kernel/refusal.h"
 
 #include <errno.h>

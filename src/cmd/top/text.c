@@ -3,7 +3,7 @@
 
 #include "app/pager.h"
 #include "base/clock.h"
-#include "cmd/code_screen.h"
+#include "cmd/code/code_screen.h"
 #include "view/view.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * The kernel's tool runs objdump and addr2line, and has options for where they are. What these ask for is given here without any program;
  * so command lines that name one go on working, and only -v tells that it wasn't run. */
-#include "cmd/code_options.h"
+#include "cmd/code/code_options.h"
 
 #include "app/hint.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* Functions by instructions on a screen (code_screen.h). A function that is followed stands on those before it: leaving it leads back. */
-#include "cmd/code_screen.h"
+#include "cmd/code/code_screen.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -41,7 +41,7 @@ def engine():
 
 
 def push(perf, folder, url, *words, fails=False):
-    done = perf("agent", "push", "--to", url, "--kallsyms", "kallsyms", *words, cwd=folder)
+    done = perf("agent", "push", "--sink", url, "--kallsyms", "kallsyms", *words, cwd=folder)
     assert (done.returncode != 0) == fails, done.stderr
     return done
 
@@ -198,7 +198,7 @@ def test_no_redirection(perf, made, engine, tmp_path):
 
 def test_secrets_are_in_no_message(perf, made, engine, tmp_path):
     engine.answers = [(401, {}, b"who?")]
-    done = perf("--debug", "verbose=3", "agent", "push", "--to", f"otlp://{engine.place}", "--token-file", secret(tmp_path, "open sesame"), "-i", made / "perf.data")
+    done = perf("--debug", "verbose=3", "agent", "push", "--sink", f"otlp://{engine.place}", "--token-file", secret(tmp_path, "open sesame"), "-i", made / "perf.data")
     assert done.returncode and engine.requests[0].headers["Authorization"] == "Bearer open sesame" and "sesame" not in done.stderr + done.stdout
     for text, says in (("", "no secret in its first line"), ("a\x01b", "control character")):
         done = push(perf, made, f"otlp://{engine.place}", "--token-file", secret(tmp_path, text), fails=True)
@@ -243,10 +243,10 @@ def test_check(perf, tmp_path, engine, kind, nothing):
 
 
 def test_mistakes(perf, made):
-    for words, says in ((["--to", "nosuch://x"], "otlp://"), (["--to", "otlp://me:hush@x"], "password doesn't belong"), ([], "--to"),
-                        (["--to", "otlp://"], "has no host"), (["--to", "otlp://x", "--window", "1ms"], "invalid length"),
-                        (["--to", "otlp://x", "--label", "A=b"], "label name"), (["--to", "otlp://me@x", "--token-file", "t"], "choose one"),
-                        (["--to", "otlp://x", "--password-file", "p"], "without a user"), (["--to", "otlp://x?a=b"], "no parameter 'a'")):
+    for words, says in ((["--sink", "nosuch://x"], "otlp://"), (["--sink", "otlp://me:hush@x"], "password doesn't belong"), ([], "--sink"),
+                        (["--sink", "otlp://"], "has no host"), (["--sink", "otlp://x", "--window", "1ms"], "invalid length"),
+                        (["--sink", "otlp://x", "--label", "A=b"], "label name"), (["--sink", "otlp://me@x", "--token-file", "t"], "choose one"),
+                        (["--sink", "otlp://x", "--password-file", "p"], "without a user"), (["--sink", "otlp://x?a=b"], "no parameter 'a'")):
         done = perf("agent", "push", *words, cwd=made)
         assert done.returncode and says in done.stderr and "hush" not in done.stderr, words
 

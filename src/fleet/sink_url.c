@@ -27,6 +27,16 @@ static char *decode(const char *text, size_t length)
 	return strbuf_detach(&out);
 }
 
+static bool has_control(const char *text)
+{
+	for (; *text; text++) {
+		int high = *text == '%' ? digit_of(text[1]) : -1, low = high < 0 ? -1 : digit_of(text[2]);
+		if (iscntrl((unsigned char)*text) || (low >= 0 && iscntrl(high << 4 | low)))
+			return true;
+	}
+	return false;
+}
+
 static struct error *add_parameter(const char *text, size_t length, const char *const *names, struct sink_url *url)
 {
 	const char *equals = memchr(text, '=', length);
@@ -87,6 +97,8 @@ struct error *sink_url_parse(const char *text, const char *const *names, struct 
 	const char *colon = strstr(text, "://");
 	if (!colon || colon == text)
 		return error_new_kind(ERROR_USAGE, "not a URL: it begins with a scheme and ://");
+	if (has_control(text))
+		return error_new_kind(ERROR_USAGE, "a URL has no control characters, not even as %%00 to %%1F and %%7F");
 	url.scheme = mem_strndup(text, (size_t)(colon - text));
 	text = colon + strlen("://");
 	size_t authority = strcspn(text, "/?#"), path = strcspn(text + authority, "?#");
@@ -102,6 +114,12 @@ struct error *sink_url_parse(const char *text, const char *const *names, struct 
 	}
 	*ret = url;
 	return NULL;
+}
+
+char *sink_url_path(const char *text)
+{
+	const char *colon = strstr(text, "://"), *path = colon ? strpbrk(colon + strlen("://"), "/?#") : NULL;
+	return decode(path ? path : "", path ? strcspn(path, "?#") : 0);
 }
 
 void sink_url_deinit(struct sink_url *url)

@@ -17,8 +17,11 @@ struct sink_url {
 	VEC(struct sink_url_parameter) parameters;
 };
 
-/* All that is known to the kind are parameters with these names, ended by NULL: another one is an error, as is a password. */
+/* All that is known to the kind are parameters with these names, ended by NULL: another one is an error, as are a password and a control
+ * character, which would have a header of HTTP end in it. */
 struct error *sink_url_parse(const char *url, const char *const *names, struct sink_url *ret);
+/* Its path alone, decoded; "" of what isn't a URL. To be freed. */
+char *sink_url_path(const char *url);
 void sink_url_deinit(struct sink_url *url);
 /* NULL = it isn't there. */
 const char *sink_url_parameter(const struct sink_url *url, const char *name);

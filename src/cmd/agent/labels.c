@@ -14,7 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VALUE_MAX = 1024 };
+
 /* ---- while samples come ---- */
+
+/* Of a value as much as any engine takes for a label's: one that is too long would have it refuse the whole window. */
+static char *copy_value(const char *value)
+{
+	size_t length = strnlen(value, VALUE_MAX + 1);
+	if (length > VALUE_MAX)
+		for (length = VALUE_MAX; length && ((unsigned char)value[length] & 0xc0) == 0x80;) /* within a character */
+			length--;
+	return mem_strndup(value, length);
+}
 
 /* The variables are separated by NUL. */
 static void take_variables(const struct strbuf *text, const agent_labels *wanted, agent_labels *ret)
@@ -24,7 +36,7 @@ static void take_variables(const struct strbuf *text, const agent_labels *wanted
 		size_t length = strlen(variable);
 		for (const char *at = text->data; at < end; at += strlen(at) + 1)
 			if (!strncmp(at, variable, length) && at[length] == '=') {
-				vec_push(ret, (struct agent_label){mem_strdup(wanted->data[i].name), mem_strdup(at + length + 1)});
+				vec_push(ret, (struct agent_label){mem_strdup(wanted->data[i].name), copy_value(at + length + 1)});
 				break;
 			}
 	}
@@ -240,14 +252,8 @@ void agent_labelling_apply(struct agent_labelling *labelling, const struct agent
 
 void agent_labelling_deinit(struct agent_labelling *labelling)
 {
-	for (size_t i = 0; i < labelling->environment.len; i++) {
-		agent_labels *labels = &labelling->environment.data[i];
-		for (size_t k = 0; k < labels->len; k++) {
-			free(labels->data[k].name);
-			free(labels->data[k].value);
-		}
-		vec_deinit(labels);
-	}
+	for (size_t i = 0; i < labelling->environment.len; i++)
+		agent_labels_deinit(&labelling->environment.data[i]);
 	vec_deinit(&labelling->environment);
 	map64_deinit(&labelling->environments);
 	map64_deinit(&labelling->threads);

@@ -192,7 +192,9 @@ static struct error *reload(struct agent *agent)
 	agent->settings = settings;
 	agent->cost.budget_percent = settings->budget_percent;
 	agent->cost.memory_budget = settings->memory;
+	pthread_mutex_lock(&agent->status.lock);
 	agent_identity_read(settings->host, &agent->identity);
+	pthread_mutex_unlock(&agent->status.lock);
 	return NULL;
 }
 

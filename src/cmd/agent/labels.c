@@ -19,13 +19,13 @@ enum { VALUE_MAX = 1024 };
 /* ---- while samples come ---- */
 
 /* Of a value as much as any engine takes for a label's: one that is too long would have it refuse the whole window. */
-static char *copy_value(const char *value)
+static size_t value_length(const char *value)
 {
 	size_t length = strnlen(value, VALUE_MAX + 1);
 	if (length > VALUE_MAX)
 		for (length = VALUE_MAX; length && ((unsigned char)value[length] & 0xc0) == 0x80;) /* within a character */
 			length--;
-	return mem_strndup(value, length);
+	return length;
 }
 
 /* The variables are separated by NUL. */
@@ -36,7 +36,9 @@ static void take_variables(const struct strbuf *text, const agent_labels *wanted
 		size_t length = strlen(variable);
 		for (const char *at = text->data; at < end; at += strlen(at) + 1)
 			if (!strncmp(at, variable, length) && at[length] == '=') {
-				vec_push(ret, (struct agent_label){mem_strdup(wanted->data[i].name), copy_value(at + length + 1)});
+				const char *value = at + length + 1;
+				vec_push(ret,
+					 (struct agent_label){mem_strdup(wanted->data[i].name), mem_strndup(value, value_length(value))});
 				break;
 			}
 	}
@@ -162,7 +164,7 @@ static void put(struct window *window, struct window_labels *set, const char *na
 	while (at < set->list.len && strcmp(set->list.data[at].name, name) < 0)
 		at++;
 	struct arena *arena = &window->samples->arena;
-	const struct window_label label = {arena_strdup(arena, name), arena_strdup(arena, value)};
+	const struct window_label label = {arena_strdup(arena, name), arena_strndup(arena, value, value_length(value))};
 	if (at < set->list.len && !strcmp(set->list.data[at].name, name)) {
 		set->list.data[at] = label;
 		return;

@@ -222,7 +222,7 @@ static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
 	give_back_memory();
-	if (agent_cost_end(&agent->cost, agent->records, agent->opening.session->record_counts[RECORD_SAMPLE]))
+	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
 		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)

@@ -1,6 +1,7 @@
 /* Samples of time off the CPU (off_cpu_samples.h). */
 #include "capture/off_cpu_samples.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -36,9 +37,11 @@ struct off_cpu_samples {
 	struct stack_chains *chains; /* while samples are taken */
 	struct strbuf arrived;	     /* stacks of this pass, each behind its size */
 	VEC(struct bpf_off_cpu_wait) waits;
-	struct map64 stacks;   /* by number */
-	size_t many;	       /* of them; when there are more, some are forgotten */
-	uint32_t pass, looked; /* this one; when was looked for some the last time */
+	uint64_t every_ns, turned_ns; /* how often sums are taken, and when last */
+	bool off;		      /* nothing is measured any more: all that there is comes */
+	struct map64 stacks;	      /* by number */
+	size_t many;		      /* of them; when there are more, some are forgotten */
+	uint32_t pass, looked;	      /* this one; when was looked for some the last time */
 };
 
 struct error *off_cpu_samples_add_event(struct event_list *events, struct event_catalog *catalog)
@@ -194,12 +197,19 @@ static void forget_stacks(struct off_cpu_samples *samples)
 
 static void measure(void *context, bool on)
 {
-	bpf_off_cpu_switch(((struct off_cpu_samples *)context)->bpf, on);
+	struct off_cpu_samples *samples = context;
+	samples->off = !on;
+	bpf_off_cpu_switch(samples->bpf, on);
 }
 
 static void begin(void *context)
 {
-	bpf_off_cpu_turn(((struct off_cpu_samples *)context)->bpf);
+	struct off_cpu_samples *samples = context;
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+	if (!samples->off && now < samples->turned_ns + samples->every_ns)
+		return;
+	samples->turned_ns = now;
+	bpf_off_cpu_turn(samples->bpf);
 }
 
 /* Stacks that were copied can be unwound when all is known that their processes had mapped by then. */
@@ -265,6 +275,7 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 	}
 	struct off_cpu_samples *samples = mem_zalloc(sizeof(*samples));
 	samples->bpf = bpf;
+	samples->every_ns = options->every_ns;
 	samples->many = MANY_STACKS;
 	samples->walked = options->walker != NULL;
 	samples->depth = options->depth && options->depth < DEPTH ? options->depth : DEPTH;

@@ -77,6 +77,7 @@ static struct error *open_live(struct agent *agent)
 		.synth_jobs = 1,
 		.off_cpu = settings->off_cpu,
 		.off_cpu_ns = long_wait_ns,
+		.off_cpu_every_ns = settings->window_ns / 2,
 		.opened = take_counters,
 		.begun = begin,
 		.signal = take_signal,

@@ -8,7 +8,8 @@
 
 struct building {
 	const struct window *window;
-	struct arena arena; /* of one series */
+	struct arena arena;	     /* of one series */
+	struct window_labels of_set; /* as the window has them */
 	struct series series;
 };
 
@@ -51,25 +52,13 @@ static const char *service_of(const struct window *window, uint32_t set)
 static void add_labels(struct building *building, uint32_t set)
 {
 	const struct window *window = building->window;
-	const struct window_labels *own = &window->sets.data[set], *all = &window->labels;
+	const struct window_labels *labels = &building->of_set;
+	window_labels_of_set(window, set, &building->of_set);
 	add_label(building, "service_name", service_of(window, set));
 	add_label(building, "host", window->host);
 	add_label(building, "host_id", window->host_id);
-	for (size_t i = 0; i < own->list.len; i++)
-		add_label(building, own->list.data[i].name, own->list.data[i].value);
-	for (size_t i = 0; i < all->list.len; i++)
-		add_label(building, all->list.data[i].name, all->list.data[i].value);
-}
-
-static bool has_rows(const struct window *window, uint32_t set, uint32_t event)
-{
-	const struct samples *samples = window->samples;
-	for (size_t i = 0; i < samples->rows.len; i++) {
-		const struct samples_row *row = &samples->rows.data[i];
-		if (row->event == event && window->thread_sets.data[samples->actors.data[row->actor].thread] == set)
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < labels->list.len; i++)
+		add_label(building, labels->list.data[i].name, labels->list.data[i].value);
 }
 
 static void build(struct building *building, uint32_t set, uint32_t event)
@@ -91,12 +80,13 @@ void series_for_each(const struct window *window, void (*add)(void *context, con
 	struct building building = {.window = window};
 	for (uint32_t set = 0; set < window->sets.len; set++)
 		for (uint32_t event = 0; event < window->samples->events.len; event++) {
-			if (!has_rows(window, set, event))
+			if (!window_has_rows(window, set, event))
 				continue;
 			build(&building, set, event);
 			add(context, &building.series);
 			arena_deinit(&building.arena);
 		}
+	vec_deinit(&building.of_set.list);
 	vec_deinit(&building.series.labels.list);
 	strbuf_deinit(&building.series.profile);
 }

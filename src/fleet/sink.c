@@ -44,7 +44,7 @@ struct error *fleet_sink_open(const struct fleet_sink_options *options, struct f
 		kind++;
 	struct error *error = *kind ? (*kind)->open(options, &state) : unknown(options->url);
 	if (error)
-		return error_wrap(error, "sink %s", options->name);
+		return error;
 	*ret = mem_zalloc(sizeof(**ret));
 	**ret = (struct fleet_sink){*options, *kind, state};
 	return NULL;
@@ -65,16 +65,12 @@ const struct fleet_sink_options *fleet_sink_options(const struct fleet_sink *sin
 
 struct error *fleet_sink_encode(struct fleet_sink *sink, const struct window *window, struct strbuf *ret)
 {
-	return error_wrap(sink->kind->encode(sink->state, window, ret), "sink %s", sink->options.name);
+	return sink->kind->encode(sink->state, window, ret);
 }
 
 enum sink_outcome fleet_sink_send(struct fleet_sink *sink, const uint8_t *id, const void *batch, size_t size, struct error **ret_why)
 {
-	struct error *why = NULL;
-	enum sink_outcome outcome = sink->kind->send(sink->state, id, batch, size, &why);
-	if (outcome != SINK_TAKEN)
-		*ret_why = error_wrap(why, "sink %s", sink->options.name);
-	return outcome;
+	return sink->kind->send(sink->state, id, batch, size, ret_why);
 }
 
 unsigned int fleet_sink_wait_s(const struct fleet_sink *sink)
@@ -90,5 +86,5 @@ void fleet_sink_stop(struct fleet_sink *sink)
 
 struct error *fleet_sink_check(struct fleet_sink *sink)
 {
-	return error_wrap(sink->kind->check(sink->state), "sink %s", sink->options.name);
+	return sink->kind->check(sink->state);
 }

@@ -53,7 +53,7 @@ struct sink_kind {
 /* All kinds; ends with NULL. Made by the build. */
 extern const struct sink_kind *const sink_kind_list[];
 
-/* Keeps the pointers. */
+/* Keeps the pointers. Errors of sinks say what they ask and why it failed; which of several sinks it is, the caller says. */
 struct error *fleet_sink_open(const struct fleet_sink_options *options, struct fleet_sink **ret);
 void fleet_sink_close(struct fleet_sink *sink);
 const struct fleet_sink_options *fleet_sink_options(const struct fleet_sink *sink);

@@ -46,6 +46,28 @@ const char *window_label(const struct window *window, uint32_t set, const char *
 	return own ? own : window_labels_find(&window->labels, name);
 }
 
+void window_labels_of_set(const struct window *window, uint32_t set, struct window_labels *ret)
+{
+	const struct window_labels *own = &window->sets.data[set], *all = &window->labels;
+	size_t i = 0, j = 0;
+	ret->list.len = 0;
+	while (i < own->list.len || j < all->list.len) {
+		int order = i == own->list.len ? 1 : j == all->list.len ? -1 : strcmp(own->list.data[i].name, all->list.data[j].name);
+		vec_push(&ret->list, order <= 0 ? own->list.data[i] : all->list.data[j]);
+		i += order <= 0;
+		j += order >= 0;
+	}
+}
+
+bool window_has_rows(const struct window *window, uint32_t set, uint32_t event)
+{
+	const struct samples *samples = window->samples;
+	for (size_t i = 0; i < samples->rows.len; i++)
+		if (samples->rows.data[i].event == event && window_row_set(window, &samples->rows.data[i]) == set)
+			return true;
+	return false;
+}
+
 const char *window_event_type(const struct samples_event *event)
 {
 	if (event->nanoseconds && (str_starts_with(event->name, "cpu-clock") || str_starts_with(event->name, "task-clock")))

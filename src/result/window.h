@@ -42,6 +42,14 @@ void window_destroy(struct window *window);
 const char *window_labels_find(const struct window_labels *labels, const char *name);
 /* The set's value of the label, or else that of the window; NULL = it has none. */
 const char *window_label(const struct window *window, uint32_t set, const char *name);
+/* All labels of a set: its own, and those of the window that it hasn't; in the order of their names. `ret` is emptied before. */
+void window_labels_of_set(const struct window *window, uint32_t set, struct window_labels *ret);
+/* Whether any row is of the event, and of a thread with this set. */
+bool window_has_rows(const struct window *window, uint32_t set, uint32_t event);
+static inline uint32_t window_row_set(const struct window *window, const struct samples_row *row)
+{
+	return window->thread_sets.data[window->samples->actors.data[row->actor].thread];
+}
 /* What engines call profiles of an event: "cpu" of a clock, "off_cpu", else as the event is called. */
 const char *window_event_type(const struct samples_event *event);
 /* For engines that know what they have by id: of the rows of one set and event; the same whenever it is asked for. */

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -65,11 +66,13 @@ def check_profile(data, event, tmp_path):
     unit = "nanoseconds" if kind == "cpu" else "count"
     assert types == [["samples", "count"], [kind, unit]]
     assert [strings[protobuf.one(protobuf.decode(profile[11][0]), field)] for field in (1, 2)] == [kind, unit]
-    found = collections.defaultdict(lambda: [0, 0])
+    found, seen = collections.defaultdict(lambda: [0, 0]), set()
     for sample in map(protobuf.decode, profile[2]):
         stack = tuple(name for location in reversed(protobuf.packed(sample[1][0])) for name in locations[location])
         found[stack] = [a + b for a, b in zip(found[stack], protobuf.packed(sample[2][0]))]
-        assert {strings[protobuf.one(label, 1)] for label in map(protobuf.decode, sample[3])} == {"comm"}  # no series for each thread
+        (key, comm), = [(strings[protobuf.one(label, 1)], strings[protobuf.one(label, 2)]) for label in map(protobuf.decode, sample[3])]
+        assert key == "comm" and (stack, comm) not in seen  # no series for each thread
+        seen.add((stack, comm))
     assert dict(found) == wanted(event)
     assert protobuf.one(profile, 9) == (TIME - TIME % 60) * 10**9 and protobuf.one(profile, 10) == 60 * 10**9
     return profile
@@ -128,6 +131,11 @@ def test_otlp(perf, made, engine, tmp_path):
     resource = text[:text.index("scope_profiles {")]
     attributes = dict(re.findall(r'key: "(.*)"\n *value \{\n *string_value: "(.*)"', resource))
     assert attributes == {"host.name": "web1", "service.name": "shop", "region": "north"}
+    if clone := os.environ.get("OTLP_PROTO"):  # a clone of opentelemetry-proto: the same by the whole definition
+        package = "opentelemetry.proto.collector.profiles.v1development"
+        done = subprocess.run(["protoc", f"-I{clone}", f"--decode={package}.ExportProfilesServiceRequest", f"{package.replace('.', '/')}/profiles_service.proto"], input=data,
+                              capture_output=True, check=True)
+        assert b'key: "service.name"' in done.stdout and not re.search(rb"^ *\d+:", done.stdout, re.M)
     rows = exported.otlp(data)
     for event in test_export.EVENTS:
         periods = test_export.sums([row for row in rows if row[0] == NAMES.get(event, event)], 3)
@@ -152,15 +160,21 @@ def test_same_recording_same_window(perf, made, engine, tmp_path):
 
 
 def test_windows(perf, tmp_path, engine):
-    """A recording is cut into windows by the machine's clock; each sample is in one."""
-    head = test_export.HEAD + "".join(f"sample event=0 id=1 ip={test_export.KERNEL + 0x1010:#x} pid=1 tid=1 time={second * 10**9 + 5} cpu=0 period={second} misc=1 "
-                                      f"chain=kernel,{test_export.KERNEL + 0x1010:#x}\n" for second in range(1, 26))
+    """A recording is cut into windows by the machine's clock; each sample is in one, and what only others need isn't in it."""
+    places = [test_export.KERNEL + (0x2010 if second == 1 else 0x1010) for second in range(1, 26)]  # parse, then start
+    head = test_export.HEAD + "".join(f"sample event=0 id=1 ip={place:#x} pid=1 tid=1 time={second * 10**9 + 5} cpu=0 period={second} misc=1 chain=kernel,{place:#x}\n"
+                                      for second, place in enumerate(places, 1))
     test_export.write(tmp_path, samples=[], head=head)
     os.utime(tmp_path / "perf.data", (TIME, TIME))
-    done = push(perf, tmp_path, f"otlp://{engine.place}", "--window", "10s")
-    assert done.stdout == "perf.data: 25 samples sent, 4 windows\n"
-    rows = [exported.otlp(gzip.decompress(request.body)) for request in engine.requests]
-    assert [[row[4] for row in part] for part in rows] == [[sum(range(1, 5))], [sum(range(5, 15))], [sum(range(15, 25))], [25]]  # the last one is at TIME
+    for kind in ("otlp", "pyroscope"):
+        done = push(perf, tmp_path, f"{kind}://{engine.place}", "--window", "10s")
+        assert done.stdout == "perf.data: 25 samples sent, 4 windows\n"
+    bodies = [gzip.decompress(request.body) for request in engine.requests[:4]]
+    # The last sample is at TIME.
+    assert [sorted(row[4] for row in exported.otlp(body)) for body in bodies] == [[1, sum(range(2, 5))], [sum(range(5, 15))], [sum(range(15, 25))], [25]]
+    series = [protobuf.decode(protobuf.decode(request.body)[1][0]) for request in engine.requests[4:]]
+    bodies += [gzip.decompress(protobuf.decode(one[2][0])[1][0]) for one in series]
+    assert [b"parse" in body for body in bodies] == [True, False, False, False] * 2 and all(b"start" in body for body in bodies)
 
 
 def secret(folder, text):
@@ -221,6 +235,17 @@ def test_certificates(perf, made, tmp_path):
         port = engine.place.rpartition(":")[2]
         done = push(perf, made, f"otlps://localhost:{port}", "--ca-file", certificate[0], fails=True)  # another name than it is for
         assert len(engine.requests) == 1 and f"localhost:{port}" in done.stderr
+
+
+@pytest.mark.parametrize("kind, nothing", [("pyroscope", b""), ("parca", b'{"series":[]}'), ("otlp", b"")])
+def test_check(perf, tmp_path, engine, kind, nothing):
+    """perf agent check sends what has nothing in it: that just this is refused tells that one may write there."""
+    (tmp_path / "conf").write_text(f"[agent]\nspool = {tmp_path}/spool\n[sink main]\nurl = {kind}://{engine.place}\n")
+    for status, fine in ((200, True), (400, True), (401, False), (404, False), (500, False)):
+        engine.answers = [(status, {}, b"")]
+        done = perf("agent", "check", "--config", "conf", cwd=tmp_path)
+        assert ("sink 'main': fine" in done.stdout) == fine and (fine or f"status {status}" in done.stdout), done.stdout
+        assert engine.requests.pop().body == nothing
 
 
 def test_mistakes(perf, made):

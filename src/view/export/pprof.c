@@ -22,9 +22,10 @@ struct writing {
 	struct string_table strings;
 	struct locations locations;
 	samples_path path;
-	uint32_t *columns;	    /* by event: which value of a sample is its period */
-	uint32_t column_count;	    /* of events with samples */
-	bool *functions, *mappings; /* by number: some location needs it */
+	struct window_labels labels; /* of a row */
+	uint32_t *columns;	     /* by event: which value of a sample is its period */
+	uint32_t column_count;	     /* of events with samples */
+	bool *functions, *mappings;  /* by number: some location needs it */
 	struct strbuf out, message, part, list;
 	const struct sink *sink;
 };
@@ -49,8 +50,7 @@ static bool is_chosen(const struct pprof_choice *choice, const struct samples_ro
 {
 	if (choice->type && row->event != choice->event)
 		return false;
-	return !choice->window || choice->set == PPROF_ALL_SETS ||
-	       choice->window->thread_sets.data[choice->samples->actors.data[row->actor].thread] == choice->set;
+	return !choice->window || choice->set == PPROF_ALL_SETS || window_row_set(choice->window, row) == choice->set;
 }
 
 static const char *unit_of(const struct samples_event *event)
@@ -103,16 +103,6 @@ static void add_label(struct writing *writing, const char *key, const char *text
 	protobuf_add_message(&writing->message, PPROF_SAMPLE_LABEL, &writing->part);
 }
 
-/* Of a window, where rows of several sets are in one profile. */
-static void add_window_labels(struct writing *writing, const struct window_labels *labels, const struct window_labels *over)
-{
-	for (size_t i = 0; i < labels->list.len; i++) {
-		const struct window_label *label = &labels->list.data[i];
-		if (!over || !window_labels_find(over, label->name))
-			add_label(writing, label->name, label->value, 0);
-	}
-}
-
 /* Threads aren't told apart where engines would make a series of each. */
 static void add_labels(struct writing *writing, const struct samples_row *row)
 {
@@ -127,9 +117,9 @@ static void add_labels(struct writing *writing, const struct samples_row *row)
 	add_label(writing, "comm", actor->comm, 0);
 	if (!choice->window || !apart)
 		return;
-	const struct window_labels *set = &choice->window->sets.data[choice->window->thread_sets.data[actor->thread]];
-	add_window_labels(writing, set, NULL);
-	add_window_labels(writing, &choice->window->labels, set);
+	window_labels_of_set(choice->window, window_row_set(choice->window, row), &writing->labels);
+	for (size_t i = 0; i < writing->labels.list.len; i++)
+		add_label(writing, writing->labels.list.data[i].name, writing->labels.list.data[i].value, 0);
 }
 
 static void add_sample(struct writing *writing, const struct samples_row *row)
@@ -141,6 +131,45 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 	protobuf_add_message(&writing->message, PPROF_SAMPLE_VALUE, &writing->list);
 	add_labels(writing, row);
 	end_message(writing, PPROF_SAMPLE);
+}
+
+/* Where threads aren't told apart, rows that differ in nothing else are one sample. */
+static void add_sums(struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	struct map64 places = {0};
+	VEC(struct samples_row) sums = {0};
+	for (size_t i = 0; i < samples->rows.len; i++) {
+		const struct samples_row *row = &samples->rows.data[i];
+		if (!is_chosen(writing->choice, row))
+			continue;
+		uint32_t comm = string_table_lasting(&writing->strings, samples->actors.data[row->actor].comm);
+		bool is_new;
+		uint64_t *place = map64_insert(&places, (uint64_t)row->stack << 32 | comm, &is_new);
+		if (is_new) {
+			*place = sums.len;
+			vec_push(&sums, *row);
+			continue;
+		}
+		sums.data[*place].count += row->count;
+		sums.data[*place].period += row->period;
+	}
+	for (size_t i = 0; i < sums.len; i++)
+		add_sample(writing, &sums.data[i]);
+	map64_deinit(&places);
+	vec_deinit(&sums);
+}
+
+static void add_samples(struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	if (writing->choice->window && writing->choice->set != PPROF_ALL_SETS) {
+		add_sums(writing);
+		return;
+	}
+	for (size_t i = 0; i < samples->rows.len; i++)
+		if (is_chosen(writing->choice, &samples->rows.data[i]))
+			add_sample(writing, &samples->rows.data[i]);
 }
 
 /* ---- what they refer to ---- */
@@ -223,9 +252,7 @@ static void add_profile(struct writing *writing)
 	const struct samples *samples = writing->samples;
 	string_table_number(&writing->strings, ""); /* number 0 */
 	add_value_types(writing);
-	for (size_t i = 0; i < samples->rows.len; i++)
-		if (is_chosen(writing->choice, &samples->rows.data[i]))
-			add_sample(writing, &samples->rows.data[i]);
+	add_samples(writing);
 	for (size_t i = 0; i < writing->locations.list.len; i++)
 		add_location(writing, i);
 	for (size_t i = 0; i < samples->mappings.len; i++)
@@ -255,6 +282,7 @@ void pprof_write(const struct pprof_choice *choice, const struct sink *out)
 	string_table_deinit(&writing.strings);
 	locations_deinit(&writing.locations);
 	vec_deinit(&writing.path);
+	vec_deinit(&writing.labels.list);
 	strbuf_deinit(&writing.out);
 	strbuf_deinit(&writing.message);
 	strbuf_deinit(&writing.part);

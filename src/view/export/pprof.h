@@ -10,8 +10,10 @@
 struct pprof_choice {
 	const struct samples *samples;
 	const struct window *window; /* whose samples they are: its time, and labels of rows; NULL = of none */
-	uint32_t set;		     /* of a window: only rows with these labels, which aren't said again; or PPROF_ALL_SETS */
-	const char *type;	     /* of a window: what `event` is called; only its rows, and the period's type is written; or NULL */
+	/* Of a window: only rows with these labels, which aren't said again; threads aren't told apart then, and there is a type. Or
+	 * PPROF_ALL_SETS. */
+	uint32_t set;
+	const char *type; /* of a window: what `event` is called; only its rows, and the period's type is written; or NULL */
 	uint32_t event;
 };
 

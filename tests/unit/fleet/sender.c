@@ -32,8 +32,8 @@ static char *folder, *url;
 /* What the engine is like, and has: written by the receiver's thread, read when it has stopped or by atomics. */
 static struct engine_made {
 	enum receiver_way ways[WINDOWS * 4]; /* by request; those behind `count` are taken */
-	unsigned int count;
-	atomic_uint taken[WINDOWS]; /* how often */
+	atomic_uint count;		     /* set after `ways` */
+	atomic_uint taken[WINDOWS];	     /* how often */
 	atomic_uint requests;
 	pid_t victim; /* is killed when a window is kept, or, `before`, when its request begins; 0 = nobody */
 	unsigned int victim_at;
@@ -47,7 +47,7 @@ static enum receiver_way choose(void *context, unsigned int number, const char *
 	atomic_store(&made->requests, number + 1);
 	if (made->victim && made->before && number == made->victim_at)
 		kill(made->victim, SIGKILL);
-	return number < made->count ? made->ways[number] : RECEIVER_TAKES;
+	return number < atomic_load(&made->count) ? made->ways[number] : RECEIVER_TAKES;
 }
 
 static void keep(void *context, const char *path, const struct strbuf *body)
@@ -172,7 +172,7 @@ static void engines_in_trouble(void **state)
 						 RECEIVER_CUTS_ANSWER, RECEIVER_TAKES,	   RECEIVER_REFUSES, RECEIVER_CUTS_BODY,
 						 RECEIVER_CUTS_BODY,   RECEIVER_IS_BUSY,   RECEIVER_TAKES};
 	memcpy(made->ways, ways, sizeof(ways));
-	made->count = sizeof(ways) / sizeof(*ways);
+	atomic_store(&made->count, sizeof(ways) / sizeof(*ways));
 	struct sending sending = open_sender(true, 0);
 	for (unsigned int i = 0; i < 5; i++)
 		assert_null(put(&sending, i));
@@ -193,7 +193,7 @@ static void engines_in_trouble(void **state)
 static void an_engine_that_hangs(void **state)
 {
 	made->ways[0] = RECEIVER_HANGS;
-	made->count = 1;
+	atomic_store(&made->count, 1);
 	struct sending sending = open_sender(true, 0);
 	assert_null(put(&sending, 1));
 	while (!atomic_load(&made->requests))
@@ -210,7 +210,7 @@ static void an_engine_that_hangs(void **state)
 static void the_engine_says_how_long(void **state)
 {
 	made->ways[0] = RECEIVER_IS_BUSY;
-	made->count = 1;
+	atomic_store(&made->count, 1);
 	const struct fleet_sink_options options = {.name = "made", .url = url};
 	struct fleet_sink *sink;
 	struct error *why = NULL;
@@ -229,14 +229,14 @@ static void the_spool_is_bounded(void **state)
 	for (unsigned int i = 0; i < WINDOWS * 4; i++)
 		made->ways[i] = RECEIVER_FAILS;
 	for (int on_disk = 0; on_disk < 2; on_disk++) {
-		made->count = WINDOWS * 4;
+		atomic_store(&made->count, WINDOWS * 4);
 		struct sending sending = open_sender(on_disk, 5000);
 		for (unsigned int i = 0; i < 20; i++)
 			assert_null(put(&sending, i + 20 * (unsigned int)on_disk));
 		struct sender_counts counts = counts_of(&sending);
 		assert_true(counts.waiting_bytes <= 5000 && counts.waiting_batches >= 3);
 		assert_true(counts.dropped_batches >= 5);
-		made->count = 0;
+		atomic_store(&made->count, 0);
 		counts = close_sender(&sending, true);
 		unsigned int first = 20 * (unsigned int)on_disk, taken = count_taken(first, first + 20, 1);
 		assert_int_equal(taken, counts.sent_batches);
@@ -253,13 +253,13 @@ static void a_full_disk(void **state)
 		skip();
 	for (unsigned int i = 0; i < WINDOWS * 4; i++)
 		made->ways[i] = RECEIVER_FAILS;
-	made->count = WINDOWS * 4;
+	atomic_store(&made->count, WINDOWS * 4);
 	struct sending sending = open_sender(true, 0);
 	for (unsigned int i = 0; i < 20; i++)
 		error_free(put(&sending, i));
 	struct sender_counts counts = counts_of(&sending);
 	assert_true(counts.dropped_batches >= 15);
-	made->count = 0;
+	atomic_store(&made->count, 0);
 	counts = close_sender(&sending, true);
 	assert_true(counts.sent_batches > 0);
 	assert_int_equal(count_taken(0, 20, 1) + counts.dropped_batches, 20);
@@ -270,7 +270,7 @@ static void damaged_files_are_never_sent(void **state)
 {
 	for (unsigned int i = 0; i < WINDOWS * 4; i++)
 		made->ways[i] = RECEIVER_FAILS;
-	made->count = WINDOWS * 4;
+	atomic_store(&made->count, WINDOWS * 4);
 	struct sending sending = open_sender(true, 0);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_null(put(&sending, i));
@@ -280,12 +280,13 @@ static void damaged_files_are_never_sent(void **state)
 	assert_int_equal(pwrite(fd, "!", 1, 200), 1);
 	close(fd);
 	free(path);
-	made->count = 0;
+	atomic_store(&made->count, 0);
 	sending = open_sender(true, 0);
 	struct sender_counts counts = close_sender(&sending, true);
 	assert_int_equal(counts.sent_samples, 2 * EXTRA + 2);
 	assert_int_equal(counts.dropped_samples, EXTRA + 1);
-	assert_int_equal(count_taken(0, 3, 1), 2);
+	/* A request that the first sender had given up may have come to be taken meanwhile. */
+	assert_int_equal(count_taken(0, 1, 2) + count_taken(1, 3, 1), 2);
 }
 
 /* ---- death ---- */
@@ -358,7 +359,7 @@ static void killed_while_windows_are_dropped(void **state)
 {
 	for (unsigned int i = 0; i < WINDOWS * 4; i++) /* the first in three attempts succeeds */
 		made->ways[i] = i % 3 ? RECEIVER_FAILS : RECEIVER_TAKES;
-	made->count = WINDOWS * 4;
+	atomic_store(&made->count, WINDOWS * 4);
 	int moment = 0;
 	if (!CAN_DIE)
 		skip();

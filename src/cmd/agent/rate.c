@@ -1,6 +1,6 @@
-/* The rate of events that have one. The kernel takes another one while they count; samples of counters of the processor then say themselves what
- * they stand for. Those of the CPU's clock go on to say what their event was opened with (last_period, which perf_swevent_init_hrtimer()
- * alone sets), so that they are weighed here, by the rate at their time. */
+/* The rate of events that have one. The kernel takes another one while they count; samples of counters of the processor then say themselves
+ * what they stand for. Those of the CPU's clock go on to say what their event was opened with (last_period, which
+ * perf_swevent_init_hrtimer() alone sets), so that they are weighed here, by the rate at their time. */
 #include "cmd/agent/agent.h"
 
 #include "base/clock.h"

@@ -103,6 +103,33 @@ static struct error *open_session(struct agent *agent)
 	return NULL;
 }
 
+/* ---- memory ---- */
+
+/* Pages of files that were looked into count as ours, too, though they cost nobody anything. */
+static void give_back_memory(void)
+{
+	mapping_forget_all();
+	malloc_trim(0);
+}
+
+/* For months: what is freed goes back to the system, whichever thread had it, instead of to what the next one may need. */
+static void prepare_memory(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+}
+
+/* Rather a window that tells less, and says so, than a machine that has no memory left. */
+static void watch_memory(struct agent *agent)
+{
+	if (agent->full || !agent_cost_is_full(&agent->cost))
+		return;
+	give_back_memory();
+	agent->full = agent_cost_is_full(&agent->cost);
+	if (agent->full)
+		log_warning("no memory is left: samples are dropped until the window ends");
+}
+
 /* ---- numbers ---- */
 
 static void tell_numbers(struct agent *agent)
@@ -191,18 +218,11 @@ static void carry(void *context, struct carrying *carrying)
 	fold_carry(((const struct agent *)context)->fold, carrying);
 }
 
-/* Pages of files that were looked into count as ours, too, though they cost nobody anything. */
-static void give_back_memory(void)
-{
-	mapping_forget_all();
-	malloc_trim(0);
-}
-
 static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
 	give_back_memory();
-	if (agent_cost_end(&agent->cost, agent->records, agent->opening.session->record_counts[RECORD_SAMPLE]))
+	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
 		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)
@@ -216,6 +236,7 @@ static void start(struct agent *agent)
 	agent->status.numbers.start_s = (double)clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 	agent_window_begin(agent);
 	tell_numbers(agent);
+	give_back_memory();
 	agent_server_start(agent->server);
 	agent_notify("READY=1");
 }
@@ -223,6 +244,7 @@ static void start(struct agent *agent)
 static void take_round(struct agent *agent)
 {
 	agent_notify("WATCHDOG=1");
+	watch_memory(agent);
 	if (agent->reload || agent_window_is_over(agent))
 		end_window(agent);
 	if (session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
@@ -292,6 +314,7 @@ struct error *agent_run(int argc, char **argv, int *ret_status)
 {
 	struct agent agent = {.argc = argc, .argv = argv, .settings = mem_zalloc(sizeof(*agent.settings))};
 	(void)ret_status;
+	prepare_memory();
 	agent.catalog = event_catalog_create("");
 	agent_status_init(&agent.status);
 	struct error *error = agent_settings_read(argc, argv, agent.settings);

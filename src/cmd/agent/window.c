@@ -5,9 +5,11 @@
 #include "analysis/samples.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "capture/off_cpu_samples.h"
 #include "perfdata/records.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { DETAIL = SAMPLES_STACKS | SAMPLES_ADDRESSES | SAMPLES_NO_LINES | SAMPLES_BUILD_IDS };
 static const uint64_t second_ns = 1000000000;
@@ -24,15 +26,33 @@ static uint64_t count_lost(const struct agent *agent)
 	return lost;
 }
 
+/* Those off the CPU are made by us, of sums. */
+static uint64_t count_made(const struct session *session)
+{
+	const struct event_list *events = &session->reader->events;
+	uint64_t made = 0;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (!strcmp(events->events.data[i]->name, OFF_CPU_EVENT))
+			made += session->event_counts[i].samples;
+	return made;
+}
+
+struct agent_records agent_window_records(const struct agent *agent)
+{
+	const struct session *session = agent->opening.session;
+	uint64_t made = count_made(session);
+	return (struct agent_records){agent->records - made, session->record_counts[RECORD_SAMPLE] - made};
+}
+
 void agent_window_begin(struct agent *agent)
 {
-	uint64_t samples = agent->opening.session->record_counts[RECORD_SAMPLE];
 	agent->wall_ns = clock_now_ns(CLOCK_REALTIME);
 	agent->mono_ns = clock_now_ns(CLOCK_MONOTONIC);
 	agent->boot_ns = clock_now_ns(CLOCK_BOOTTIME);
-	agent->count = 0;
+	agent->count = agent->dropped = 0;
+	agent->full = false;
 	agent->lost_before = count_lost(agent);
-	agent_cost_begin(&agent->cost, agent->records, samples);
+	agent_cost_begin(&agent->cost, agent_window_records(agent));
 }
 
 /* How far one clock went further than another one since the window began. */
@@ -64,9 +84,12 @@ void agent_window_add(struct agent *agent, const struct record *record)
 	struct sample sample;
 	if (!agent->begun || !session_decode(agent->opening.session, record, &sample))
 		return;
+	agent->count++;
+	agent->dropped += agent->full;
+	if (agent->full)
+		return;
 	sample.period = agent_rate_weight(agent, record->event, &sample);
 	const struct fold_sample taken = {.event = record->event, .sample = &sample, .model_time = record->model_time};
-	agent->count++;
 	agent_labelling_note(&agent->labelling, agent->settings, &sample);
 	fold_add(agent->feed, &taken, 1);
 }
@@ -84,19 +107,12 @@ static struct window *make(struct agent *agent)
 	window->begin_ns = agent->wall_ns;
 	window->end_ns = agent->wall_ns + clock_now_ns(CLOCK_MONOTONIC) - agent->mono_ns;
 	window->lost = count_lost(agent) - agent->lost_before;
+	window->dropped = agent->dropped;
 	window->taken = agent->count + window->lost;
 	window->hz = (uint32_t)agent->cost.hz;
 	window->wanted_hz = (uint32_t)agent->cost.wanted_hz;
 	agent_labelling_apply(&agent->labelling, agent->settings, agent->opening.session->machine, window);
 	return window;
-}
-
-static uint64_t count_stored(const struct window *window)
-{
-	uint64_t count = 0;
-	for (size_t i = 0; i < window->samples->rows.len; i++)
-		count += window->samples->rows.data[i].count;
-	return count;
 }
 
 static void count(struct agent *agent, const struct window *window)
@@ -116,7 +132,6 @@ static void count(struct agent *agent, const struct window *window)
 void agent_window_end(struct agent *agent)
 {
 	struct window *window = make(agent);
-	window->dropped = agent->count - count_stored(window); /* none, unless a fold leaves something out */
 	for (size_t i = 0; i < agent->sinks.len; i++) {
 		struct error *error = sender_put(agent->sinks.data[i].sender, window);
 		if (error)

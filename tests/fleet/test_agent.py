@@ -247,6 +247,17 @@ def test_budget(agent):
     assert weights <= {10**9 // hertz for hertz in range(1, 20)} | {weight for weight in weights if 10**9 // 19 < weight < 10**9}, "rows of two rates lie between them"
 
 
+def test_no_memory(agent):
+    """Far beyond what it may have the agent drops samples instead of growing, and counts them."""
+    running = agent("--window", "2s", "--budget", "100%", "--memory", "1M").ready()
+    with computing():
+        running.until(lambda now: now["samples_dropped"] > 0 and now["memory_budget_exceeded"], "samples are dropped")
+    status = running.status()
+    assert status["samples_taken"] == status["samples_stored"] + status["samples_lost"] + status["samples_dropped"]
+    assert running.stop() == 0
+    assert sum(row.count for row in all_rows(running)) == int(re.search(r"(\d+) stored", running.log())[1])
+
+
 def test_killed_with_windows_that_wait(agent):
     """What is in the spool is sent by the next agent, each window once; what is lost is the open one at most."""
     first = agent("--window", "1s", "--budget", "100%")

@@ -339,6 +339,11 @@ uint64_t bpf_off_cpu_missed(const struct bpf_off_cpu *off_cpu)
 	abort();
 }
 
+void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
+{
+	abort();
+}
+
 uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu)
 {
 	abort();

@@ -179,6 +179,7 @@ static struct error *open_off_cpu(const struct live_options *options, struct liv
 		.kernel_stacks = true,
 		.user_stacks = true,
 		.threshold_ns = options->off_cpu_ns,
+		.every_ns = options->off_cpu_every_ns,
 		.walker = live->walker,
 		.depth = options->sampling->max_stack,
 	};

@@ -55,7 +55,8 @@ struct live_options {
 	/* Time off the CPU as well (off_cpu_samples.h), with its event. The clock of `sampling` is CLOCK_MONOTONIC then, and the target
 	 * whole CPUs. */
 	bool off_cpu;
-	uint64_t off_cpu_ns; /* waits that last so long have a sample each, others are added up */
+	uint64_t off_cpu_ns;	   /* waits that last so long have a sample each, others are added up … */
+	uint64_t off_cpu_every_ns; /* … for so long at least, and come late then; 0 = until the next tick */
 	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */
 	struct error *(*opened)(void *context, const struct event_list *events, const struct counter_set *counters);
 	/* Events have begun; a held workload is still held. Not with a delay. Or NULL. */

@@ -1,6 +1,7 @@
 /* Samples of time off the CPU (off_cpu_samples.h). */
 #include "capture/off_cpu_samples.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,13 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 1024 }; /* user frames; a record has room for more */
+enum { DEPTH = 1024 };	     /* user frames; a record has room for more */
+enum { MANY_STACKS = 8192 }; /* of which those are forgotten that no wait began with for long */
 
 /* A stack that the program has told of. */
 struct wait_stack {
 	struct stack_end end;
 	bool in_kernel;
-	bool once; /* it was copied: no other wait has its number */
+	bool once;     /* it was copied: no other wait has its number */
+	uint32_t used; /* the last pass in which it was */
 	size_t count;
 	uint64_t words[]; /* the chain of a sample, markers included */
 };
@@ -34,7 +37,11 @@ struct off_cpu_samples {
 	struct stack_chains *chains; /* while samples are taken */
 	struct strbuf arrived;	     /* stacks of this pass, each behind its size */
 	VEC(struct bpf_off_cpu_wait) waits;
-	struct map64 stacks; /* by number */
+	uint64_t every_ns, turned_ns; /* how often sums are taken, and when last */
+	bool off;		      /* nothing is measured any more: all that there is comes */
+	struct map64 stacks;	      /* by number */
+	size_t many;		      /* of them; when there are more, some are forgotten */
+	uint32_t pass, looked;	      /* this one; when was looked for some the last time */
 };
 
 struct error *off_cpu_samples_add_event(struct event_list *events, struct event_catalog *catalog)
@@ -92,7 +99,8 @@ static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chai
 		return;
 	size_t user = find_user_part(samples, chains, from, behind, &ips, &end, out);
 	struct wait_stack *stack = mem_alloc(sizeof(*stack) + (kernel + user + 2) * sizeof(*stack->words));
-	*stack = (struct wait_stack){.end = end, .in_kernel = kernel > 0, .once = user_stacks_kind(from->user) == USER_STACKS_STACK};
+	*stack = (struct wait_stack){
+		.end = end, .used = samples->pass, .in_kernel = kernel > 0, .once = user_stacks_kind(from->user) == USER_STACKS_STACK};
 	if (kernel) {
 		stack->words[stack->count++] = PERF_CONTEXT_KERNEL;
 		memcpy(stack->words + stack->count, from->kernel_stack, kernel * sizeof(*stack->words));
@@ -137,6 +145,8 @@ static void add_sample(struct off_cpu_samples *samples, struct stack_chains *cha
 {
 	static const struct wait_stack none;
 	const uint64_t *known = map64_find(&samples->stacks, wait->stack);
+	if (known)
+		((struct wait_stack *)(uintptr_t)*known)->used = samples->pass;
 	const struct wait_stack *stack = known ? (const void *)(uintptr_t)*known : &none;
 	uint64_t words[8], *at = words;
 	const uint32_t ids[] = {wait->pid, wait->tid}, cpu[] = {wait->cpu, 0};
@@ -162,16 +172,44 @@ static void add_sample(struct off_cpu_samples *samples, struct stack_chains *cha
 		free((void *)stack);
 }
 
+/* Each process has stacks of its own, and who measures for months meets millions of them. The program is told, so that one which comes
+ * again comes with its addresses. */
+static void forget_stacks(struct off_cpu_samples *samples)
+{
+	VEC(uint64_t) unused = {0};
+	if (samples->stacks.count < samples->many)
+		return;
+	for (const struct map64_slot *slot = NULL; (slot = map64_next(&samples->stacks, slot));)
+		if (((const struct wait_stack *)map64_pointer(slot))->used <= samples->looked)
+			vec_push(&unused, slot->key);
+	for (size_t i = 0; i < unused.len; i++) {
+		struct wait_stack *stack = (void *)(uintptr_t)*map64_find(&samples->stacks, unused.data[i]);
+		map64_remove(&samples->stacks, unused.data[i]);
+		bpf_off_cpu_forget(samples->bpf, unused.data[i]);
+		free(stack);
+	}
+	vec_deinit(&unused);
+	samples->looked = samples->pass;
+	samples->many = samples->stacks.count < MANY_STACKS / 2 ? MANY_STACKS : 2 * samples->stacks.count;
+}
+
 /* ---- for the recorder ---- */
 
 static void measure(void *context, bool on)
 {
-	bpf_off_cpu_switch(((struct off_cpu_samples *)context)->bpf, on);
+	struct off_cpu_samples *samples = context;
+	samples->off = !on;
+	bpf_off_cpu_switch(samples->bpf, on);
 }
 
 static void begin(void *context)
 {
-	bpf_off_cpu_turn(((struct off_cpu_samples *)context)->bpf);
+	struct off_cpu_samples *samples = context;
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+	if (!samples->off && now < samples->turned_ns + samples->every_ns)
+		return;
+	samples->turned_ns = now;
+	bpf_off_cpu_turn(samples->bpf);
 }
 
 /* Stacks that were copied can be unwound when all is known that their processes had mapped by then. */
@@ -180,6 +218,7 @@ static struct error *take(void *context, struct stack_chains *chains, struct str
 	static const struct bpf_off_cpu_taker taker = {keep_stack, take_python, keep_wait};
 	struct off_cpu_samples *samples = context;
 	samples->chains = chains;
+	samples->pass++;
 	struct error *error = bpf_off_cpu_take(samples->bpf, &taker, samples);
 	if (samples->walked && samples->arrived.len)
 		stack_chains_look(chains);
@@ -192,6 +231,7 @@ static struct error *take(void *context, struct stack_chains *chains, struct str
 		add_sample(samples, chains, &samples->waits.data[i], out);
 	strbuf_clear(&samples->arrived);
 	samples->waits.len = 0;
+	forget_stacks(samples);
 	return error;
 }
 
@@ -235,6 +275,8 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 	}
 	struct off_cpu_samples *samples = mem_zalloc(sizeof(*samples));
 	samples->bpf = bpf;
+	samples->every_ns = options->every_ns;
+	samples->many = MANY_STACKS;
 	samples->walked = options->walker != NULL;
 	samples->depth = options->depth && options->depth < DEPTH ? options->depth : DEPTH;
 	samples->id = event->ids.len ? event->ids.data[0] : 0;

@@ -29,6 +29,7 @@ struct off_cpu_samples_options {
 	bool inherit_late; /* what threads make before measuring begins is left out, since no record tells of it */
 	bool kernel_stacks, user_stacks;
 	uint64_t threshold_ns; /* waits that last so long have a sample each */
+	uint64_t every_ns; /* sums are of so long at least: fewer samples, which come late. 0 = from one pass over the rings to the next */
 	/* Whose rows user stacks are walked by, the recorder's; it is closed after the samples. NULL: by frame pointers. */
 	const struct stack_walker *walker;
 	size_t depth; /* with a walker: user frames at most; 0 = as many as there are */

@@ -160,15 +160,21 @@ def test_same_recording_same_window(perf, made, engine, tmp_path):
 
 
 def test_windows(perf, tmp_path, engine):
-    """A recording is cut into windows by the machine's clock; each sample is in one."""
-    head = test_export.HEAD + "".join(f"sample event=0 id=1 ip={test_export.KERNEL + 0x1010:#x} pid=1 tid=1 time={second * 10**9 + 5} cpu=0 period={second} misc=1 "
-                                      f"chain=kernel,{test_export.KERNEL + 0x1010:#x}\n" for second in range(1, 26))
+    """A recording is cut into windows by the machine's clock; each sample is in one, and what only others need isn't in it."""
+    places = [test_export.KERNEL + (0x2010 if second == 1 else 0x1010) for second in range(1, 26)]  # parse, then start
+    head = test_export.HEAD + "".join(f"sample event=0 id=1 ip={place:#x} pid=1 tid=1 time={second * 10**9 + 5} cpu=0 period={second} misc=1 chain=kernel,{place:#x}\n"
+                                      for second, place in enumerate(places, 1))
     test_export.write(tmp_path, samples=[], head=head)
     os.utime(tmp_path / "perf.data", (TIME, TIME))
-    done = push(perf, tmp_path, f"otlp://{engine.place}", "--window", "10s")
-    assert done.stdout == "perf.data: 25 samples sent, 4 windows\n"
-    rows = [exported.otlp(gzip.decompress(request.body)) for request in engine.requests]
-    assert [[row[4] for row in part] for part in rows] == [[sum(range(1, 5))], [sum(range(5, 15))], [sum(range(15, 25))], [25]]  # the last one is at TIME
+    for kind in ("otlp", "pyroscope"):
+        done = push(perf, tmp_path, f"{kind}://{engine.place}", "--window", "10s")
+        assert done.stdout == "perf.data: 25 samples sent, 4 windows\n"
+    bodies = [gzip.decompress(request.body) for request in engine.requests[:4]]
+    # The last sample is at TIME.
+    assert [sorted(row[4] for row in exported.otlp(body)) for body in bodies] == [[1, sum(range(2, 5))], [sum(range(5, 15))], [sum(range(15, 25))], [25]]
+    series = [protobuf.decode(protobuf.decode(request.body)[1][0]) for request in engine.requests[4:]]
+    bodies += [gzip.decompress(protobuf.decode(one[2][0])[1][0]) for one in series]
+    assert [b"parse" in body for body in bodies] == [True, False, False, False] * 2 and all(b"start" in body for body in bodies)
 
 
 def secret(folder, text):

@@ -196,6 +196,11 @@ uint64_t bpf_off_cpu_missed(const struct bpf_off_cpu *off_cpu)
 	return __atomic_load_n(off_cpu->program.missed, __ATOMIC_RELAXED) + __atomic_load_n(off_cpu->program.unfollowed, __ATOMIC_RELAXED);
 }
 
+void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
+{
+	bpf_map__delete_elem(off_cpu->program.told, &stack, sizeof(stack), 0);
+}
+
 uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu)
 {
 	return __atomic_load_n(off_cpu->program.unseen, __ATOMIC_RELAXED);

@@ -50,6 +50,8 @@ struct bpf_off_cpu_taker {
 };
 /* Waits that ended since the last time. */
 struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context);
+/* What began with this stack is told of anew, with the stack. */
+void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack);
 /* No program runs any more. */
 void bpf_off_cpu_stop(struct bpf_off_cpu *off_cpu);
 /* Readable when long waits should be taken soon. */

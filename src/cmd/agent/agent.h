@@ -100,12 +100,18 @@ void agent_identity_read(const char *host, struct agent_identity *ret);
 
 enum { AGENT_COST_WINDOWS = 6 };
 
+/* What the kernel has written for us so far. */
+struct agent_records {
+	uint64_t all, samples;
+};
+
 struct agent_cost {
 	double budget_percent;
 	uint64_t memory_budget;
 	uint64_t wanted_hz, hz; /* of each CPU; 0 = events have periods of their own */
 	/* At the beginning of the window: */
-	uint64_t begun_ns, cpu_ns, records, samples;
+	uint64_t begun_ns, cpu_ns;
+	struct agent_records records;
 	struct {
 		uint64_t elapsed_ns, used_ns;
 	} windows[AGENT_COST_WINDOWS]; /* with this rate, the last ones */
@@ -124,12 +130,12 @@ struct agent_cost {
 
 void agent_cost_init(struct agent_cost *cost, const struct agent_settings *settings);
 void agent_cost_deinit(struct agent_cost *cost);
-/* What is spent from here on counts. `records`, `samples`: what has come so far. */
-void agent_cost_begin(struct agent_cost *cost, uint64_t records, uint64_t samples);
+/* What is spent from here on counts. */
+void agent_cost_begin(struct agent_cost *cost, struct agent_records records);
 /* Whether far more memory is used than there may be: a look costs some microseconds. */
 bool agent_cost_is_full(const struct agent_cost *cost);
 /* A window is over. True: the rate is another one from now on, `hz`. */
-bool agent_cost_end(struct agent_cost *cost, uint64_t records, uint64_t samples);
+bool agent_cost_end(struct agent_cost *cost, struct agent_records records);
 
 /* ---- status.c: what it tells of itself ---- */
 
@@ -235,6 +241,7 @@ struct agent {
 /* Samples that came since the last window, or the beginning, are a window: it goes to all sinks. */
 void agent_window_end(struct agent *agent);
 void agent_window_begin(struct agent *agent);
+struct agent_records agent_window_records(const struct agent *agent);
 void agent_window_add(struct agent *agent, const struct record *record);
 /* Whether it has been open for as long as it is to be, or the machine slept. */
 bool agent_window_is_over(struct agent *agent);

@@ -61,7 +61,7 @@ void agent_cost_deinit(struct agent_cost *cost)
 	end_bpf(cost);
 }
 
-void agent_cost_begin(struct agent_cost *cost, uint64_t records, uint64_t samples)
+void agent_cost_begin(struct agent_cost *cost, struct agent_records records)
 {
 	if (cost->bpf_age >= BPF_EVERY && cost->bpf_stats < 0) {
 		cost->bpf_at_begin = bpf_run_time_own();
@@ -70,7 +70,6 @@ void agent_cost_begin(struct agent_cost *cost, uint64_t records, uint64_t sample
 	cost->begun_ns = clock_now_ns(CLOCK_MONOTONIC);
 	cost->cpu_ns = own_ns();
 	cost->records = records;
-	cost->samples = samples;
 }
 
 static void take_bpf(struct agent_cost *cost, uint64_t elapsed_ns)
@@ -152,13 +151,13 @@ static void look_at_memory(struct agent_cost *cost)
 	cost->exceeds_memory = exceeds;
 }
 
-bool agent_cost_end(struct agent_cost *cost, uint64_t records, uint64_t samples)
+bool agent_cost_end(struct agent_cost *cost, struct agent_records records)
 {
 	uint64_t elapsed = clock_now_ns(CLOCK_MONOTONIC) - cost->begun_ns;
 	if (!elapsed)
 		return false;
 	take_bpf(cost, elapsed);
-	uint64_t written = (records - cost->records) * RECORD_NS + (samples - cost->samples) * SAMPLE_NS;
+	uint64_t written = (records.all - cost->records.all) * RECORD_NS + (records.samples - cost->records.samples) * SAMPLE_NS;
 	uint64_t kernel = written + (uint64_t)(cost->bpf_percent / 100 * (double)elapsed);
 	cost->kernel_percent = 100.0 * (double)kernel / (double)elapsed;
 	add_window(cost, elapsed, own_ns() - cost->cpu_ns + kernel);

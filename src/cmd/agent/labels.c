@@ -44,22 +44,37 @@ static void take_variables(const struct strbuf *text, const agent_labels *wanted
 	}
 }
 
+/* What is known stays where it can't be read any more. */
+static void read_environment(const agent_labels *wanted, uint32_t pid, agent_labels *ret)
+{
+	char path[32];
+	struct strbuf text = {0};
+	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	if (!proc_read_file(AT_FDCWD, path, &text) && text.len) {
+		agent_labels_deinit(ret);
+		take_variables(&text, wanted, ret);
+	}
+	strbuf_deinit(&text);
+}
+
 static void note_environment(struct agent_labelling *labelling, const agent_labels *wanted, uint32_t pid)
 {
 	bool is_new;
-	char path[32];
-	struct strbuf text = {0};
 	if (!wanted->len || (int32_t)pid <= 0)
 		return;
 	uint64_t *at = map64_insert(&labelling->environments, pid, &is_new);
 	if (!is_new)
 		return;
-	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
 	vec_push(&labelling->environment, (agent_labels){0});
 	*at = labelling->environment.len;
-	if (!proc_read_file(AT_FDCWD, path, &text) && text.len)
-		take_variables(&text, wanted, &labelling->environment.data[labelling->environment.len - 1]);
-	strbuf_deinit(&text);
+	read_environment(wanted, pid, &labelling->environment.data[*at - 1]);
+}
+
+/* Processes that have executed another program since their first sample have its environment now. */
+static void renew_environments(struct agent_labelling *labelling, const agent_labels *wanted)
+{
+	for (const struct map64_slot *slot = NULL; (slot = map64_next(&labelling->environments, slot));)
+		read_environment(wanted, (uint32_t)slot->key, &labelling->environment.data[slot->value - 1]);
 }
 
 void agent_labelling_note(struct agent_labelling *labelling, const struct agent_settings *settings, const struct sample *sample)
@@ -240,6 +255,7 @@ void agent_labelling_apply(struct agent_labelling *labelling, const struct agent
 {
 	struct applying applying = {.labelling = labelling, .settings = settings, .machine = machine, .window = window};
 	const struct samples *samples = window->samples;
+	renew_environments(labelling, &settings->environment);
 	for (size_t i = 0; i < settings->labels.len; i++)
 		put(window, &window->labels, settings->labels.data[i].name, settings->labels.data[i].value);
 	for (size_t i = 0; i < samples->threads.len; i++) {

@@ -77,6 +77,7 @@ static struct error *open_live(struct agent *agent)
 		.synth_jobs = 1,
 		.off_cpu = settings->off_cpu,
 		.off_cpu_ns = long_wait_ns,
+		.off_cpu_every_ns = settings->window_ns / 2,
 		.opened = take_counters,
 		.begun = begin,
 		.signal = take_signal,
@@ -224,7 +225,7 @@ static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
 	give_back_memory();
-	if (agent_cost_end(&agent->cost, agent->records, agent->opening.session->record_counts[RECORD_SAMPLE]))
+	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
 		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)

@@ -5,9 +5,11 @@
 #include "analysis/samples.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "capture/off_cpu_samples.h"
 #include "perfdata/records.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { DETAIL = SAMPLES_STACKS | SAMPLES_ADDRESSES | SAMPLES_NO_LINES | SAMPLES_BUILD_IDS };
 static const uint64_t second_ns = 1000000000;
@@ -24,16 +26,33 @@ static uint64_t count_lost(const struct agent *agent)
 	return lost;
 }
 
+/* Those off the CPU are made by us, of sums. */
+static uint64_t count_made(const struct session *session)
+{
+	const struct event_list *events = &session->reader->events;
+	uint64_t made = 0;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (!strcmp(events->events.data[i]->name, OFF_CPU_EVENT))
+			made += session->event_counts[i].samples;
+	return made;
+}
+
+struct agent_records agent_window_records(const struct agent *agent)
+{
+	const struct session *session = agent->opening.session;
+	uint64_t made = count_made(session);
+	return (struct agent_records){agent->records - made, session->record_counts[RECORD_SAMPLE] - made};
+}
+
 void agent_window_begin(struct agent *agent)
 {
-	uint64_t samples = agent->opening.session->record_counts[RECORD_SAMPLE];
 	agent->wall_ns = clock_now_ns(CLOCK_REALTIME);
 	agent->mono_ns = clock_now_ns(CLOCK_MONOTONIC);
 	agent->boot_ns = clock_now_ns(CLOCK_BOOTTIME);
 	agent->count = agent->dropped = 0;
 	agent->full = false;
 	agent->lost_before = count_lost(agent);
-	agent_cost_begin(&agent->cost, agent->records, samples);
+	agent_cost_begin(&agent->cost, agent_window_records(agent));
 }
 
 /* How far one clock went further than another one since the window began. */

@@ -27,6 +27,7 @@ struct writing {
 	struct string_table strings;
 	struct locations locations;
 	samples_path path;
+	bool *functions; /* by number: some location needs it */
 };
 
 static uint32_t number_string(struct writing *writing, const char *text)
@@ -250,6 +251,7 @@ static void add_lines(struct writing *writing, const struct location *location)
 	for (uint32_t stack = location->inner;; stack = samples->stacks.data[stack].parent) {
 		const struct samples_frame *frame = &samples->frames.data[samples->stacks.data[stack].frame];
 		either_begin(out, 3, NULL);
+		writing->functions[frame->function] = true;
 		either_number(out, 1, "functionIndex", frame->function + 1);
 		either_number64(out, 2, "line", frame->line);
 		either_end(out);
@@ -286,6 +288,10 @@ static void add_functions(struct writing *writing)
 	either_begin_list(out, "functionTable");
 	add_nothing(writing, 3);
 	for (size_t i = 0; i < samples->functions.len; i++) {
+		if (!writing->functions[i]) {
+			add_nothing(writing, 3);
+			continue;
+		}
 		uint32_t name = number_string(writing, samples->functions.data[i].name);
 		either_begin(out, 3, NULL);
 		either_number(out, 1, "nameStrindex", name);
@@ -341,13 +347,21 @@ static void add_attributes(struct writing *writing)
 	either_end_list(&writing->out);
 }
 
-/* Before the locations, which it finds. */
+/* Before the locations, which it finds. Stacks that no row has, as those around others, keep their numbers only. */
 static void add_stacks(struct writing *writing)
 {
+	const struct samples *samples = writing->samples;
 	struct either *out = &writing->out;
+	bool *used = mem_zalloc_array(samples->stacks.len, sizeof(*used));
+	for (size_t i = 0; i < samples->rows.len; i++)
+		used[samples->rows.data[i].stack] = true;
 	either_begin_list(out, "stackTable");
 	add_nothing(writing, 7);
-	for (uint32_t i = 1; i < writing->samples->stacks.len; i++) {
+	for (uint32_t i = 1; i < samples->stacks.len; i++) {
+		if (!used[i]) {
+			add_nothing(writing, 7);
+			continue;
+		}
 		locations_of_stack(&writing->locations, writing->samples, i, &writing->path);
 		either_begin(out, 7, NULL);
 		either_numbers(out, 1, "locationIndices", writing->path.data, writing->path.len);
@@ -355,6 +369,7 @@ static void add_stacks(struct writing *writing)
 		hand_on(writing);
 	}
 	either_end_list(out);
+	free(used);
 }
 
 static void add_strings(struct writing *writing)
@@ -387,6 +402,7 @@ static void add_dictionary(struct writing *writing)
 static struct error *write_profiles(const struct samples *samples, const struct window *window, bool as_json, const struct sink *sink)
 {
 	struct writing writing = {.samples = samples, .window = window, .sink = sink};
+	writing.functions = mem_zalloc_array(samples->functions.len + 1, sizeof(*writing.functions));
 	either_init(&writing.out, as_json);
 	number_string(&writing, ""); /* number 0 */
 	add_profiles(&writing);
@@ -397,6 +413,7 @@ static struct error *write_profiles(const struct samples *samples, const struct 
 	string_table_deinit(&writing.strings);
 	locations_deinit(&writing.locations);
 	vec_deinit(&writing.path);
+	free(writing.functions);
 	return error;
 }
 

@@ -2,7 +2,6 @@
 #include "fleet/sink_url.h"
 
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -78,7 +77,7 @@ static struct error *parse_authority(const char *text, size_t length, struct sin
 	const char *end = text + length, *at = memrchr(text, '@', length);
 	if (at && memchr(text, ':', (size_t)(at - text)))
 		return error_new_kind(ERROR_USAGE,
-				      "a password doesn't belong into a URL, which others may see: put it into a file of its own, which "
+				      "a password doesn't belong in a URL, which others may see: put it into a file of its own, which "
 				      "password-file names");
 	url->user = at ? decode(text, (size_t)(at - text)) : NULL;
 	text = at ? at + 1 : text;
@@ -114,6 +113,18 @@ struct error *sink_url_parse(const char *text, const char *const *names, struct 
 	}
 	*ret = url;
 	return NULL;
+}
+
+void sink_url_add_encoded(struct strbuf *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		bool plain = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || strchr("-_.~/", c);
+		if (plain)
+			strbuf_add_char(out, (char)c);
+		else
+			strbuf_printf(out, "%%%02X", c);
+	}
 }
 
 char *sink_url_path(const char *text)

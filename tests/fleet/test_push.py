@@ -87,10 +87,10 @@ LABELS = "--label", "service=shop", "--label", "region=north", "--host", "web1"
 
 
 def test_pyroscope(perf, made, engine, tmp_path):
-    done = push(perf, made, f"pyroscope://me@{engine.place}/prefix/?tenant=team", *LABELS, "--password-file", secret(tmp_path, "hush hush"))
+    done = push(perf, made, f"pyroscope://me@{engine.place}/a%20prefix/?tenant=team", *LABELS, "--password-file", secret(tmp_path, "hush hush"))
     assert done.stdout == "perf.data: 9 samples sent, 1 window\n"
     request, = engine.requests
-    assert (request.method, request.path, request.headers["Content-Type"]) == ("POST", "/prefix/push.v1.PusherService/Push", "application/proto")
+    assert (request.method, request.path, request.headers["Content-Type"]) == ("POST", "/a%20prefix/push.v1.PusherService/Push", "application/proto")
     assert request.headers["Connect-Protocol-Version"] == "1" and request.headers["X-Scope-OrgID"] == "team"
     assert base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"me:hush hush"
     text = schemas.protoc(tmp_path, schemas.PYROSCOPE, "PushRequest", request.body)
@@ -191,7 +191,7 @@ def test_refusals(perf, made, engine, status, says):
     engine.answers = [(status, {}, b"no\x1b[2J")]
     done = push(perf, made, f"parca://{engine.place}", fails=True)
     assert says in done.stderr and "\x1b" not in done.stderr and not done.stdout
-    assert ("not all is sent" in done.stderr) == (status not in (400, 413))
+    assert ("not everything was sent" in done.stderr) == (status not in (400, 413))
 
 
 def test_no_redirection(perf, made, engine, tmp_path):
@@ -217,7 +217,7 @@ def test_connections(perf, made, engine):
     """Cut in the middle of what is sent, and never answered: an error, in the time that was given."""
     engine.answers = [RESET]
     done = push(perf, made, f"parca://{engine.place}", fails=True)
-    assert "not all is sent" in done.stderr and f"http://{engine.place}" in done.stderr
+    assert "not everything was sent" in done.stderr and f"http://{engine.place}" in done.stderr
     engine.answers = [HANG]
     done = push(perf, made, f"parca://{engine.place}", "--timeout", "1s", fails=True)
     assert "timed out" in done.stderr

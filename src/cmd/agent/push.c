@@ -307,7 +307,7 @@ static struct error *send_parcels(struct fleet_sink *sink, const struct mapping 
 	for (bool end = false; !end;) {
 		struct error *error = read_parcel(parcels, &place, &parcel, &batch, &end);
 		if (!error && !end && fleet_sink_send(sink, parcel.id, batch, parcel.size, &error) == SINK_LATER)
-			error = error_wrap(error, "%s: not all is sent; to send it again makes nothing twice", path);
+			error = error_wrap(error, "%s: not everything was sent; sending it again stores nothing twice", path);
 		if (error)
 			return error;
 		samples += end ? 0 : parcel.samples;

@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
 		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
 	       "and lie as they do");
 
-void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out)
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, const char *more, struct strbuf *out)
 {
 	if (added == USER_STACKS_NO_ROOM)
 		strbuf_printf(out, "no room for more than %.1f MB of unwind rules, such as of ", (double)memory / 1048576);
@@ -35,7 +35,11 @@ void stack_walker_explain(enum user_stacks_added added, const char *file, uint64
 		strbuf_printf(out, "no room for the unwind rules of more than %d files, such as ", USER_STACKS_FILES);
 	text_add_safe(out, file, strlen(file));
 	strbuf_add_str(out, ": its stacks are copied, and unwound by the recorder, which takes more time and larger buffers");
-	if (added == USER_STACKS_NO_ROOM && memory < USER_STACKS_MEMORY)
+	if (added != USER_STACKS_NO_ROOM || memory >= USER_STACKS_MEMORY)
+		return;
+	if (more)
+		strbuf_printf(out, ". More room for rules: %s", more);
+	else
 		strbuf_printf(out, ". More room for rules: --unwind-memory, up to %d MB", USER_STACKS_MEMORY >> 20);
 }
 
@@ -46,7 +50,7 @@ static void complain(struct stack_walker *walker, const struct wanted_rules *wan
 	if (added == USER_STACKS_ADDED || walker->full)
 		return;
 	walker->full = true;
-	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", walker->memory, &text);
+	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", walker->memory, walker->more_memory, &text);
 	log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);
 }

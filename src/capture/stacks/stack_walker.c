@@ -78,6 +78,7 @@ static struct error *open_program(struct stack_walker *walker, const struct samp
 						    .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 
 	walker->memory = options.memory;
+	walker->more_memory = sampling->unwind_more;
 	walker->python = sampling->python;
 	return bpf_user_stacks_open(&options, &walker->program);
 }

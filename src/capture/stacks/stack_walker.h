@@ -76,8 +76,8 @@ struct stack_walker_ahead {
 	uint64_t until_ns; /* of CLOCK_PROCESS_CPUTIME_ID */
 };
 size_t stack_walker_read_ahead(struct stack_walker *walker, struct resolver *resolver, const struct stack_walker_ahead *ahead);
-/* Why rows of a file were not taken, and what helps; of `memory` for all of them. */
-void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, struct strbuf *out);
+/* Why rows of a file were not taken, and what helps; of `memory` for all of them. `more`: struct sampling.unwind_more. */
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, const char *more, struct strbuf *out);
 
 /* Stacks for which there was no room. */
 uint64_t stack_walker_unsent(const struct stack_walker *walker);

@@ -57,6 +57,7 @@ struct stack_walker {
 	struct kept_records *kept; /* by ring */
 	const struct ring_set *ring_set;
 	size_t rings;
-	uint64_t memory; /* of rows, at most */
+	uint64_t memory;	 /* of rows, at most */
+	const char *more_memory; /* struct sampling.unwind_more */
 	bool full;
 };

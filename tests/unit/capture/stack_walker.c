@@ -14,14 +14,19 @@
 
 #include <cmocka.h>
 
-static bool says(enum user_stacks_added added, uint64_t memory, const char *part)
+static bool says_with(enum user_stacks_added added, uint64_t memory, const char *more, const char *part)
 {
 	struct strbuf text = {0};
-	stack_walker_explain(added, "/usr/lib/lib\x1b.so", memory, &text);
+	stack_walker_explain(added, "/usr/lib/lib\x1b.so", memory, more, &text);
 	bool found = strstr(strbuf_str(&text), part);
 	assert_null(strchr(strbuf_str(&text), '\x1b'));
 	strbuf_deinit(&text);
 	return found;
+}
+
+static bool says(enum user_stacks_added added, uint64_t memory, const char *part)
+{
+	return says_with(added, memory, NULL, part);
 }
 
 static void only_what_helps_is_advised(void **state)
@@ -32,6 +37,9 @@ static void only_what_helps_is_advised(void **state)
 	assert_false(says(USER_STACKS_NO_ROOM, USER_STACKS_MEMORY, "--unwind-memory"));
 	assert_true(says(USER_STACKS_TOO_MANY, 1 << 20, "rules of more than 8192 files, such as /usr/lib"));
 	assert_false(says(USER_STACKS_TOO_MANY, 1 << 20, "--unwind-memory"));
+	assert_true(says_with(USER_STACKS_NO_ROOM, 1 << 20, "a larger --memory", "rules: a larger --memory"));
+	assert_false(says_with(USER_STACKS_NO_ROOM, 1 << 20, "a larger --memory", "--unwind-memory"));
+	assert_false(says_with(USER_STACKS_NO_ROOM, USER_STACKS_MEMORY, "a larger --memory", "--memory"));
 }
 
 /* When time is over nothing more is read; what was read isn't read again. */

@@ -336,6 +336,22 @@ def test_reload(agent, tmp_path):
     assert {row.labels["stage"] for row in all_rows(running)} == {"one", "two"}
 
 
+def test_new_folders_cannot_be_written(agent, tmp_path, tmp_path_factory):
+    """What the agent may write is settled when it starts: a folder that a reload names is none of that."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    configuration = tmp_path / "agent.conf"
+    configuration.write_text("[agent]\nwindow = 1s\nbudget = 100%\n", encoding="ascii")
+    running = agent("--config", configuration, sinks=False).ready()
+    if "(Landlock)" not in running.log():
+        pytest.skip("this kernel has no Landlock")
+    configuration.write_text(f"[agent]\nwindow = 1s\nbudget = 100%\n[sink new]\nurl = \"file://{elsewhere}/new?format=pprof\"\n", encoding="ascii")
+    running.process.send_signal(signal.SIGHUP)
+    status = running.until(lambda now: now["sinks"] and now["sinks"][0]["attempts_failed"], "a window cannot be written")
+    assert "Permission denied" in status["sinks"][0]["why"] and status["sinks"][0]["sent_batches"] == 0
+    assert not list(elsewhere.iterdir())
+    assert running.stop() == 0
+
+
 def test_off_cpu(agent):
     """Where threads sleep, with how long for a weight."""
     running = agent("--off-cpu", "--window", "1h", "--budget", "100%")

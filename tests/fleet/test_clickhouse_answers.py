@@ -56,6 +56,13 @@ def test_what_is_right_is_shown(perf, database):
     assert "stack not stored" in ask(perf, database, stacks=b"").stdout
 
 
+def test_nothing_is_left_behind(perf, database, tmp_path, monkeypatch):
+    """The recording that is made of the answer has no name."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert "work" in ask(perf, database).stdout
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_function_that_calls_itself_counts_once(perf, database):
     handler, url = database
     twice = struct.pack("<Q", 5) + text(b"prog") + b"\x03" + struct.pack("<QQQ", 8, 9, 9)

@@ -127,7 +127,8 @@ static void put_stacks(uint16_t day)
 		putchar_unlocked(DEPTH);
 		/* Neighbours have their outer frames in common. */
 		for (int depth = 0; depth < DEPTH; depth++) {
-			uint64_t branch = depth < 8 ? (uint64_t)depth : mix((uint64_t)depth + (path >> (60 - 2 * (depth - 8) % 60))) % FUNCTIONS;
+			uint64_t branch =
+				depth < 8 ? (uint64_t)depth : mix((uint64_t)depth + (path >> (60 - 2 * (depth - 8) % 60))) % FUNCTIONS;
 			uint64_t frame = frame_id((int)branch);
 			put(&frame, sizeof(frame));
 		}

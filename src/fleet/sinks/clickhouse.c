@@ -42,8 +42,8 @@ struct clickhouse_sink {
 static const char *const columns[CLICKHOUSE_PARTS] = {
 	"frames%s (id, day, version, build_id, address, file, function, source, line, kind, inlined)",
 	"stacks%s (id, day, comm, frames)",
-	"labels%s (id, day, host, host_id, names, values)",
-	"samples%s (time, host, service, event, unit, labels, stack, value, count)",
+	"labels%s (id, day, names, values)",
+	"samples%s (time, host, host_id, service, event, unit, labels, stack, value, count)",
 	"windows%s (id, host, host_id, begin, begin_ns, end_ns, rows, taken, stored, lost, dropped)",
 };
 
@@ -146,10 +146,7 @@ static struct error *has_samples(const struct sending *sending, bool *ret)
 	uint64_t found = 0, others = 0;
 	strbuf_add_str(&question, "SELECT count() FROM samples");
 	add_place(sending, "time", &question);
-	strbuf_add_str(&question, " AND labels GLOBAL IN (SELECT id FROM labels WHERE host = ");
-	clickhouse_add_literal(&question, batch->host, batch->host_length);
 	add_host_id(sending, &question);
-	strbuf_add_str(&question, ")");
 	struct error *error = ask_number(sending, &question, &found);
 	if (!error && found) {
 		strbuf_clear(&question);

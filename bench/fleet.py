@@ -22,7 +22,7 @@ import clickhouse  # noqa: E402
 
 DAY = 20784  # 2026-11-27
 SECOND = DAY * 86400
-COLUMNS = "(time, host, host_id, service, event, unit, labels, stack, value, count)"
+COLUMNS = "(time, host, service, event, unit, labels, stack, value, count)"
 
 
 def cpu_of(pid):

@@ -81,14 +81,13 @@ static int compare(const void *a, const void *b)
 static void put_window(int host, uint32_t time, int samples)
 {
 	static struct row rows[ROWS_MAX];
-	char name[40], id[40];
+	char name[40];
 	int count = 0;
 	for (int i = 0; i < samples && i < ROWS_MAX; i++) {
 		uint64_t kind = draw() % 10;
 		rows[count++] = (struct row){stack_id(draw_stack()), mix((uint64_t)(host % 5) * 10 + (kind < 7 ? 0 : kind < 9 ? 1 : 2)), 1};
 	}
 	qsort(rows, (size_t)count, sizeof(*rows), compare);
-	snprintf(id, sizeof(id), "%016llx%016llx", (unsigned long long)mix((uint64_t)host), (unsigned long long)mix((uint64_t)host + 7));
 	snprintf(name, sizeof(name), "web-%04d.eu.example.com", host);
 	for (int from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && !compare(&rows[from], &rows[to]); to++)
@@ -96,7 +95,6 @@ static void put_window(int host, uint32_t time, int samples)
 		uint64_t value = rows[from].count * UINT64_C(52631578);
 		put(&time, sizeof(time));
 		put_text(name);
-		put_text(id);
 		put_text("checkout");
 		put_text("cpu-clock");
 		put_text("ns");

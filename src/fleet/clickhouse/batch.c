@@ -251,7 +251,6 @@ static void add_sample(struct encoding *encoding, const struct row_made *made)
 	struct strbuf *row = begin_row(encoding, PART_SAMPLES);
 	row_add_u32(row, encoding->second);
 	row_add_text(row, window->host);
-	row_add_text(row, window->host_id);
 	row_add_text(row, set->service);
 	row_add_text(row, event->name);
 	row_add_text(row, event->nanoseconds ? "ns" : "");

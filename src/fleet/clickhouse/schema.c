@@ -45,7 +45,6 @@ static const struct schema_column window_columns[] = {
 static const struct schema_column sample_columns[] = {
 	{"time", "DateTime", .codec = "Delta, "},
 	{"host", "String", .repeats = true},
-	{"host_id", "String", .repeats = true},
 	{"service", "String", .repeats = true},
 	{"event", "String", .repeats = true},
 	{"unit", "String", .repeats = true}, /* of values: "ns", or "" for what the event counts */
@@ -73,8 +72,8 @@ static const struct schema_column frame_columns[] = {
 static const struct schema_table tables[] = {
 	{"windows", "ReplacingMergeTree", .order = "host, begin, id", .day = "toDate(begin)", .apart = true, .shard = "cityHash64(host)",
 	 .columns = window_columns},
-	{"samples", "MergeTree", .order = "service, event, intDiv(toUInt32(time), 21600), stack, host, host_id, labels, time",
-	 .day = "toDate(time)", .apart = true, .shard = "cityHash64(host)", .columns = sample_columns},
+	{"samples", "MergeTree", .order = "service, event, intDiv(toUInt32(time), 21600), stack, host, labels, time", .day = "toDate(time)",
+	 .apart = true, .shard = "cityHash64(host)", .columns = sample_columns},
 	{"labels", "ReplacingMergeTree", "day", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = label_columns},
 	{"stacks", "ReplacingMergeTree", "day", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = stack_columns},
 	{"frames", "ReplacingMergeTree", "version", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = frame_columns},

@@ -3,8 +3,8 @@
  *	fleet_rows samples HOSTS FIRST_MINUTE MINUTES SECOND PER_MINUTE    what so many hosts sent, window by window
  *	fleet_rows stacks DAY, fleet_rows frames DAY                       what these samples refer to
  *
- * Each host runs one service, whose samples have one of 20,000 stacks: the k-th with a probability of 1/k, so that the first hundred are half of
- * all, and each minute has stacks that are seldom. Three threads' labels. */
+ * Each host runs one service, whose samples have one of 20,000 stacks: the k-th with a probability of 1/k, so that the first hundred are
+ * half of all, and each minute has stacks that are seldom. Three threads' labels. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

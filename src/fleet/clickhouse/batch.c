@@ -3,7 +3,7 @@
  *
  *	frame   build-id, file, function, source, line; without a symbol the address in the file instead of a function
  *	stack   the thread's name, and its frames
- *	labels  host, and names with their values */
+ *	labels  names with their values */
 #include "fleet/clickhouse/batch.h"
 
 #include "base/buildid.h"
@@ -198,8 +198,6 @@ static void make_set(struct encoding *encoding, uint32_t number, struct label_se
 	const struct window *window = encoding->window;
 	struct strbuf columns = {0}, names = {0}, values = {0};
 	size_t count = merge_labels(&window->sets.data[number], &window->labels, &names, &values);
-	row_add_text(&columns, window->host);
-	row_add_text(&columns, window->host_id);
 	row_add_length(&columns, count);
 	strbuf_add(&columns, strbuf_str(&names), names.len);
 	row_add_length(&columns, count);

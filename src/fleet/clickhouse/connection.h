@@ -51,7 +51,8 @@ struct error *clickhouse_run(struct clickhouse *clickhouse, const char *statemen
 struct error *clickhouse_ask(struct clickhouse *clickhouse, const char *question, const char *settings, size_t limit, struct strbuf *ret);
 /* The same question, but its answer is one number. */
 struct error *clickhouse_ask_number(struct clickhouse *clickhouse, const char *question, const char *settings, uint64_t *ret);
-/* Rows, compressed by gzip, as the statement says ("INSERT INTO … FORMAT RowBinary"). After a failure the next call tries the next server. */
+/* Rows, compressed by gzip, as the statement says ("INSERT INTO … FORMAT RowBinary"). After a failure the next call tries the next
+ * server. */
 struct error *clickhouse_insert(struct clickhouse *clickhouse, const char *statement, const char *settings, const void *rows, size_t size,
 				enum clickhouse_failure *ret_failure);
 /* For how many seconds the server that was asked last wants to be left alone. */

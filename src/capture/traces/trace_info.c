@@ -202,11 +202,13 @@ static void add_coresight(const struct trace_plan *plan, struct words *words)
 {
 	int *cpus;
 	size_t count, head = words->len - 1;
+	uint64_t found = 0;
 
 	vec_push(words, plan->snapshots);
 	cpus_online(&cpus, &count);
 	for (size_t i = 0; i < count; i++)
-		words->data[head] += add_etm(plan, cpus[i], words);
+		found += add_etm(plan, cpus[i], words);
+	words->data[head] += found; /* the words move while they grow */
 	free(cpus);
 }
 

@@ -48,6 +48,10 @@ struct error *record_option_trace_sample(const struct option *option, const char
 	struct trace_plan *traces = field;
 	uint64_t bytes = TRACE_SAMPLE_DEFAULT;
 
+	if (negated) {
+		traces->sample_bytes = 0;
+		return NULL;
+	}
 	if (argument && !number_parse_u64(argument, &bytes) && !number_parse_size(argument, &bytes))
 		bytes = 0;
 	if (!bytes || bytes > TRACE_SAMPLE_MAX)

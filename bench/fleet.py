@@ -105,7 +105,7 @@ def main():
         size, = server.numbers("SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'perf' AND table = 'samples' AND active")
         print(f"merged in {merging}; {size / samples:.2f} bytes a sample, {size / rows:.2f} a row, {size / 1e6:,.0f} MB")
         print(server.ask("SELECT name, round(data_compressed_bytes / %d, 3) FROM system.columns WHERE database = 'perf' AND table = 'samples'" % samples))
-        times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 36000},@{SECOND + 39600}"}
+        times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 3600},@{SECOND + 7200}"}
         for name, span, where in (("24 h of the service", times["all"], ""), ("24 h of one host", times["all"], " and host = 'web-0007.eu.example.com'"),
                                   ("1 h of the service", times["1 h"], "")):
             before = os.times()

@@ -3,8 +3,8 @@
  *	fleet_rows samples HOSTS FIRST_MINUTE MINUTES SECOND PER_MINUTE    what so many hosts sent, window by window
  *	fleet_rows stacks DAY, fleet_rows frames DAY                       what these samples refer to
  *
- * Each host runs one service, whose samples have one of 20,000 stacks: the k-th with a probability of 1/k, so that the first hundred are half of
- * all, and each minute has stacks that are seldom. Three threads' labels. */
+ * Each host runs one service, whose samples have one of 20,000 stacks: the k-th with a probability of 1/k, so that the first hundred are
+ * half of all, and each minute has stacks that are seldom. Hosts are of five versions, with three sets of labels each. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void put_window(int host, uint32_t time, int samples)
 	int count = 0;
 	for (int i = 0; i < samples && i < ROWS_MAX; i++) {
 		uint64_t kind = draw() % 10;
-		rows[count++] = (struct row){stack_id(draw_stack()), mix((uint64_t)host * 10 + (kind < 7 ? 0 : kind < 9 ? 1 : 2)), 1};
+		rows[count++] = (struct row){stack_id(draw_stack()), mix((uint64_t)(host % 5) * 10 + (kind < 7 ? 0 : kind < 9 ? 1 : 2)), 1};
 	}
 	qsort(rows, (size_t)count, sizeof(*rows), compare);
 	snprintf(name, sizeof(name), "web-%04d.eu.example.com", host);

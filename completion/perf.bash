@@ -77,6 +77,14 @@ _perf()
 		COMPREPLY=($(compgen -W "hw sw cache pmu rawhw breakpoint tracepoint sdt pfm metric metricgroup" -- "$current"))
 		return
 	fi
+	if [[ "${names[*]}" == "fleet ls" && $previous == ls && $current != -* ]]; then
+		COMPREPLY=($(compgen -W "hosts services labels builds" -- "$current"))
+		return
+	fi
+	if [[ "${names[*]}" == "agent schema" && $current != -* && $previous != -* ]]; then
+		COMPREPLY=($(compgen -W "clickhouse" -- "$current"))
+		return
+	fi
 	if [[ ($command == export || $command == import) && $previous == "$command" && $current != -* ]]; then
 		COMPREPLY=($(compgen -W "$("$perf" "$command" 2>/dev/null | sed 's/^ *\([^ ]*\).*/\1/')" -- "$current"))
 		return

@@ -42,6 +42,9 @@ struct arch_code {
 	bool (*plt_slot)(const uint8_t *code, size_t size, uint64_t address, uint64_t *ret);
 	/* Whether a linkage stub's first instruction is there: nothing has been pushed before it. NULL = can't be told. */
 	bool (*begins_stub)(const uint8_t *code, size_t size);
+	/* Bytes that are pushed at `at` in a section .init or .fini, above which the return address is; -1 = it isn't as the C library's
+	 * crti.o and crtn.o make it. NULL = can't be told. */
+	int (*init_pushed)(const uint8_t *code, size_t size, size_t at);
 };
 
 /* Registers as the kernel's probes name them ("%di", "%x0"). */

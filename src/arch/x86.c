@@ -78,6 +78,18 @@ static bool begins_stub(const uint8_t *code, size_t size)
 	return false;
 }
 
+/* [endbr64] sub $8,%rsp … add $8,%rsp; ret. Between them are calls of what a program has there. */
+static int init_pushed(const uint8_t *code, size_t size, size_t at)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, begin[] = {0x48, 0x83, 0xec, 0x08}, end[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
+	size_t first = size >= sizeof(endbr) && !memcmp(code, endbr, sizeof(endbr)) ? sizeof(endbr) : 0;
+
+	if (size < first + sizeof(begin) + sizeof(end) || memcmp(code + first, begin, sizeof(begin)) != 0 ||
+	    memcmp(code + size - sizeof(end), end, sizeof(end)) != 0)
+		return -1;
+	return at < first + sizeof(begin) || at >= size - 1 ? 0 : 8;
+}
+
 const struct arch arch_i386 = {
 	.name = "i686",
 	.also = {"i?86"},
@@ -119,7 +131,8 @@ const struct arch arch_x86_64 = {
 		 .reloc_64 = R_X86_64_64,
 		 .reloc_32 = {R_X86_64_32, R_X86_64_32S},
 		 .plt_slot = plt_slot,
-		 .begins_stub = begins_stub},
+		 .begins_stub = begins_stub,
+		 .init_pushed = init_pushed},
 	.probes = {.dwarf = probe_dwarf,
 		   .dwarf_count = COUNT(probe_dwarf),
 		   .parameters = probe_parameters,

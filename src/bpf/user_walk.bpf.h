@@ -450,6 +450,8 @@ static __always_inline void take_plain_steps(struct walk *walk)
 		sp = cfa;
 		fp = next_fp;
 	}
+	if (HAS_LINK && count != walk->count)
+		walk->has_link = 0; /* as after step_by(): it was that of the first frame */
 	walk->ip = ip;
 	walk->sp = sp;
 	walk->fp = fp;

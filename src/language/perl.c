@@ -250,13 +250,28 @@ static void call_process_event(struct perl *perl, const struct language_sample *
 
 /* ---- life ---- */
 
+/* A plugin belongs to one version of Perl, whose library it is linked to: libperl.so.5.36. */
+static struct error *explain_plugin(const char *path, const char *why)
+{
+	const char *version = strstr(why, "libperl.so.");
+	if (!version)
+		return error_new_kind(ERROR_UNSUPPORTED, "Perl scripts require the plugin %s, which cannot be loaded: %s", path, why);
+	version += strlen("libperl.so.");
+	const int length = (int)strspn(version, "0123456789.");
+	return error_new_kind(
+		ERROR_UNSUPPORTED,
+		"Perl scripts require Perl %.*s, for which the plugin %s was built (%s): install libperl%.*s, or write the script in "
+		"Python",
+		length, version, path, why, length, version);
+}
+
 /* The library stays loaded, and libperl with it. */
 static struct error *load_plugin(const char *path, const struct perl_plugin **ret)
 {
 	/* Global: Perl's own extension modules refer to libperl's symbols. */
 	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!library)
-		return error_new_kind(ERROR_UNSUPPORTED, "Perl scripts require the plugin %s, which cannot be loaded: %s", path, dlerror());
+		return explain_plugin(path, dlerror());
 	const struct perl_plugin *(*entry)(void);
 	*(void **)&entry = dlsym(library, "perf_perl_plugin");
 	const struct perl_plugin *plugin = entry ? entry() : NULL;

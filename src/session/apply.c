@@ -175,6 +175,8 @@ void apply_sideband(struct machine *machine, const struct record_header *header,
 	}
 }
 
+enum { AUX_TRUNCATED = 1 }; /* PERF_AUX_FLAG_TRUNCATED */
+
 void apply_loss(struct session *session, const struct record_header *header)
 {
 	const struct record_lost *lost = (const void *)header;
@@ -201,6 +203,9 @@ void apply_loss(struct session *session, const struct record_header *header)
 	case RECORD_THROTTLE:
 		if (counts)
 			counts->throttles++;
+		break;
+	case RECORD_AUX:
+		session->full_traces += ((const struct record_aux *)header)->flags & AUX_TRUNCATED;
 		break;
 	}
 }

@@ -364,8 +364,7 @@ static bool may_read_ahead(const struct session *session)
 static inline void pass_turn(struct session_private *private)
 {
 	private->turn++;
-	if (private->turn_digest)
-	private->turn_digest += private->digest_size;
+	private->turn_digest = private->turn_digest ? private->turn_digest + private->digest_size : NULL;
 }
 
 /* The shortest way: all that is asked of the sample is known already. */

@@ -79,6 +79,7 @@ void session_count_record(struct session *session, const struct record_header *h
 	case RECORD_LOST:
 	case RECORD_LOST_SAMPLES:
 	case RECORD_THROTTLE:
+	case RECORD_AUX:
 		apply_loss(session, header);
 	}
 }

@@ -99,6 +99,7 @@ struct session {
 	struct event_counts *event_counts; /* by event index; as long as reader->events, NULL when that is empty */
 	uint64_t lost, lost_samples;	   /* in total, of events that aren't known too */
 	uint64_t lost_chunks;		   /* LOST records */
+	uint64_t full_traces;		   /* AUX records of a hardware trace whose buffer was full */
 	uint64_t first_time, last_time;	   /* of samples; 0 = none has a time */
 	unsigned int jobs;
 	struct session_private *private;

@@ -75,11 +75,11 @@ static void add_function(struct collecting *collecting, const struct cfi_section
 	add_row(collecting, start, (struct walk_row){.base = WALK_OTHER});
 }
 
-static bool has_stubs(const struct elf_file *elf, uint64_t start, uint64_t end)
+static bool has_known(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < elf->section_count; i++)
 		if (elf->sections[i].addr < end && elf->sections[i].addr + elf->sections[i].size > start &&
-		    !strncmp(elf->sections[i].name, ".plt", 4))
+		    unwind_section_is_known(&elf->sections[i]))
 			return true;
 	return false;
 }
@@ -93,8 +93,8 @@ static void add_range(struct collecting *collecting, unsigned int level, uint64_
 	if (start >= end)
 		return;
 	if (level == UNWIND_SECTIONS) {
-		bool stubs = has_stubs(&collecting->tables->runtime, start, end);
-		add_row(collecting, start, (struct walk_row){.base = stubs ? WALK_OTHER : WALK_NONE});
+		bool known = has_known(&collecting->tables->runtime, start, end);
+		add_row(collecting, start, (struct walk_row){.base = known ? WALK_OTHER : WALK_NONE});
 		return;
 	}
 	size_t i = partition_point(n, section->count, section->entries[n].start <= start);

@@ -193,32 +193,41 @@ bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struc
 	return false;
 }
 
-static bool in_linkage_section(const struct elf_section *section, uint64_t vaddr)
+bool unwind_section_is_known(const struct elf_section *section)
 {
-	return !strncmp(section->name, ".plt", 4) && vaddr >= section->addr && vaddr - section->addr < section->size;
+	return !strncmp(section->name, ".plt", 4) || !strcmp(section->name, ".init") || !strcmp(section->name, ".fini");
 }
 
-/* Linkage stubs of static programs, and of some linkers, have no rules: but where the code is a stub's first instruction, the return
- * address is where the call has put it. */
-static struct packed_row stub_row(const struct elf_file *elf, uint64_t vaddr)
+/* Of linkage stubs only the first instruction: the return address is where the call has put it. */
+static int pushed_at(const struct arch *arch, const struct elf_section *section, const uint8_t *data, uint64_t at)
+{
+	if (section->name[1] != 'p')
+		return arch->code.init_pushed ? arch->code.init_pushed(data, section->size, at) : -1;
+	return arch->code.begins_stub && arch->code.begins_stub(data + at, section->size - at) ? 0 : -1;
+}
+
+/* Code that has no rules: linkage stubs of static programs, and of some linkers; .init and .fini, of which nearly no C library tells. */
+static struct packed_row known_row(const struct elf_file *elf, uint64_t vaddr)
 {
 	const struct packed_row nothing = {.base = PACKED_NONE};
 	const struct elf_section *section = NULL;
 	for (uint32_t i = 0; i < elf->section_count && !section; i++)
-		if (in_linkage_section(&elf->sections[i], vaddr))
+		if (unwind_section_is_known(&elf->sections[i]) && vaddr >= elf->sections[i].addr &&
+		    vaddr - elf->sections[i].addr < elf->sections[i].size)
 			section = &elf->sections[i];
 	const uint8_t *data = section ? elf_section_data(elf, section) : NULL;
-	if (!data)
-		return nothing;
 	const struct arch *arch = elf_arch(elf);
-	if (arch && arch->frames.link)
-		return (struct packed_row){.base = PACKED_SP, .fp = PACKED_SAME, .ip = PACKED_SAME};
-	int word = elf->is_64bit ? 8 : 4;
-	if (!arch || !arch->code.begins_stub ||
-	    !arch->code.begins_stub(data + (vaddr - section->addr), section->size - (vaddr - section->addr)))
+	if (!data || !arch)
 		return nothing;
-	return (struct packed_row){
-		.base = PACKED_SP, .cfa = (int16_t)(word / PACKED_UNIT), .fp = PACKED_SAME, .ip = (int16_t)(-word / PACKED_UNIT)};
+	if (arch->frames.link)
+		return section->name[1] == 'p' ? (struct packed_row){.base = PACKED_SP, .fp = PACKED_SAME, .ip = PACKED_SAME} : nothing;
+	int word = elf->is_64bit ? 8 : 4, pushed = pushed_at(arch, section, data, vaddr - section->addr);
+	if (pushed < 0)
+		return nothing;
+	return (struct packed_row){.base = PACKED_SP,
+				   .cfa = (int16_t)((pushed + word) / PACKED_UNIT),
+				   .fp = PACKED_SAME,
+				   .ip = (int16_t)(-word / PACKED_UNIT)};
 }
 
 struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint64_t vaddr)
@@ -229,7 +238,7 @@ struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint6
 	struct packed_row row = {.base = PACKED_NONE};
 	for (int i = 0; i < UNWIND_SECTIONS && row.base == PACKED_NONE; i++)
 		row = packed_row_at(&tables->sections[i], vaddr);
-	return row.base == PACKED_NONE ? stub_row(&tables->runtime, vaddr) : row;
+	return row.base == PACKED_NONE ? known_row(&tables->runtime, vaddr) : row;
 }
 
 const struct packed_row *unwind_tables_function(const struct unwind_tables *tables, uint64_t vaddr, size_t *ret_count)

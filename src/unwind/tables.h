@@ -32,6 +32,9 @@ void *unwind_tables_make(const struct symbol_options *options, const struct dso 
 void unwind_tables_destroy(void *attachment);
 const char *unwind_section_name(enum unwind_section section);
 
+/* Whether a section's code is known by its form where it has no rules: linkage stubs, and what calls constructors. */
+bool unwind_section_is_known(const struct elf_section *section);
+
 /* The virtual address in the file of a dso address (file offset); false when no segment covers it. Of generated code the dso address
  * itself. */
 bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, uint64_t *ret);

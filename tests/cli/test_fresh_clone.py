@@ -92,9 +92,9 @@ def test_completion(clone):
     script = ('source "$1/completion/perf.bash"; complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _perf; '
               'echo "${COMPREPLY[*]}"; }; complete_words "$1/build/perf" conf; complete_words "$1/build/perf" config --sys; '
               'complete_words "$1/build/perf" help vers; complete_words "$1/build/perf" sched tim; complete_words "$1/build/perf" sched latency --pi; '
-              'complete_words "$1/build/perf" import sp; complete_words "$1/build/perf" export otlp-')
+              'complete_words "$1/build/perf" import sp; complete_words "$1/build/perf" export otlp-; complete_words "$1/build/perf" fleet ls ser; complete_words "$1/build/perf" agent schema cl')
     done = run(["bash", "-c", script, "bash", clone])
-    assert done.stdout.splitlines() == ["config", "--system", "version", "timehist", "--pids", "speedscope", "otlp-json"], done.stderr
+    assert done.stdout.splitlines() == ["config", "--system", "version", "timehist", "--pids", "speedscope", "otlp-json", "services", "clickhouse"], done.stderr
 
 
 def test_completion_of_events(clone):

@@ -86,7 +86,7 @@ class Server:
 
     def ask_bytes(self, sql):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/", sql.encode(), timeout=120) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/", sql.encode(), timeout=3600) as answer:
                 return answer.read().rstrip(b"\n")
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode(errors="replace")) from error

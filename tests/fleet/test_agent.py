@@ -318,21 +318,22 @@ def test_reload(agent, tmp_path):
 
     def write(text):
         configuration.write_text(f"[agent]\nwindow = 1s\nbudget = 100%\n{text}", encoding="ascii")
-    write(f"[labels]\nstage = one\n[sink main]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
-    running = agent("--config", configuration, sinks=False).ready()
-    running.until(lambda now: now["sinks"][0]["sent_batches"] >= 1, "a window was sent")
-    write("[labels]\nstage = two\nplace!\n")
-    running.process.send_signal(signal.SIGHUP)
-    status = running.until(lambda now: now["reloads_failed"] == 1, "the mistake was met")
-    assert status["reloads"] == 0 and [sink["name"] for sink in status["sinks"]] == ["main"]
-    assert f"the configuration stays as it was: {configuration}:6: " in running.log()
-    assert "until it is restarted" not in running.log()
-    write(f"metrics = 127.0.0.1:9464\n[labels]\nstage = two\n[sink other]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
-    running.process.send_signal(signal.SIGHUP)
-    status = running.until(lambda now: now["reloads"] == 1 and now["sinks"][0]["sent_batches"] >= 1, "a window was sent to the other sink")
-    assert [sink["name"] for sink in status["sinks"]] == ["other"]
-    assert "what is measured, and where the agent answers, stays as it is until it is restarted" in running.log()
-    running.stop()
+    with computing():
+        write(f"[labels]\nstage = one\n[sink main]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
+        running = agent("--config", configuration, sinks=False).ready()
+        running.until(lambda now: now["sinks"][0]["sent_samples"] >= 1, "a sample was sent")
+        write("[labels]\nstage = two\nplace!\n")
+        running.process.send_signal(signal.SIGHUP)
+        status = running.until(lambda now: now["reloads_failed"] == 1, "the mistake was met")
+        assert status["reloads"] == 0 and [sink["name"] for sink in status["sinks"]] == ["main"]
+        assert f"the configuration stays as it was: {configuration}:6: " in running.log()
+        assert "until it is restarted" not in running.log()
+        write(f"metrics = 127.0.0.1:9464\n[labels]\nstage = two\n[sink other]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
+        running.process.send_signal(signal.SIGHUP)
+        status = running.until(lambda now: now["reloads"] == 1 and now["sinks"][0]["sent_samples"] >= 1, "a sample was sent to the other sink")
+        assert [sink["name"] for sink in status["sinks"]] == ["other"]
+        assert "what is measured, and where the agent answers, stays as it is until it is restarted" in running.log()
+        running.stop()
     assert {row.labels["stage"] for row in all_rows(running)} == {"one", "two"}
 
 

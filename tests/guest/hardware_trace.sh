@@ -74,6 +74,7 @@ $theirs script -D -i - <stream.data 2>/dev/null | contains_stdin ' MNT 0x'
 # A buffer that is too small: what is missing is told, and tracing goes on.
 echo 200 >$burst
 record -o small.data -m ,1 -e intel_pt//u -- loop 30000000
+contains err 'intel_pt//u: [0-9]+ times the buffer was full: what was traced then is missing. Use larger buffers'
 numbers small.data >small
 [ "$(sort -nu small | wc -l)" = "$(wc -l <small)" ] || fail "numbers are there twice"
 set -- $(sizes small.data)

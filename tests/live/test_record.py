@@ -505,6 +505,8 @@ def test_timestamp_filename_and_old_file(perf, live, tmp_path):
 def test_dry_run(perf, tmp_path):
     assert perf("record", "--dry-run", "-o", tmp_path / "out", "-e", "cpu-clock", "true").returncode == 0
     assert perf("record", "--dry-run", "-e", "nosuch", "true").returncode == 129
+    for words in (["--no-aux-sample"], ["--aux-sample=8", "--no-aux-sample"], ["-S", "--no-snapshot"]):
+        assert perf("record", "--dry-run", *words, "-e", "cpu-clock", "true").returncode == 0
     assert not list(tmp_path.iterdir())
 
 

@@ -343,6 +343,8 @@ def test_frames_of_any_size(perf, live, walked, tracefs, tmp_path):
 GOROUTINES = r"""
 package main
 
+import "runtime/debug"
+
 var kept [][]byte
 
 //go:noinline
@@ -358,6 +360,7 @@ func deep(n int) byte {
 	return room[0]
 }
 func main() {
+	debug.SetGCPercent(-1) // a collection that work() is to help with needs memory of its own, by chance
 	done := make(chan bool)
 	go func() {
 		for i := 0; i < 4; i++ {

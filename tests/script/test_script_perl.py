@@ -1,4 +1,5 @@
 """Scripts in Perl: the same script on the same recording, run by the kernel's perf and by ours, gives the same output."""
+import os
 import re
 import subprocess
 
@@ -112,6 +113,18 @@ def test_ends_of_scripts(perf, perl, record, folder, text, status, output, messa
     result = perf("script", "-i", record("calls"), "-s", "case.pl", cwd=folder)
     assert result.returncode == status and result.stdout == output
     assert message in result.stderr
+
+
+def test_perl_of_another_version(perf, perl, record, folder, tmp_path):
+    """A plugin is linked to one version's library: here there is none that can be loaded."""
+    needed = subprocess.run(["readelf", "-d", perf.path.rsplit("/", 1)[0] + "/perf-perl.so"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"libperl\.so\.([0-9.]+)", needed).group(1)
+    (tmp_path / f"libperl.so.{version}").write_text("no library")
+    (folder / "case.pl").write_text("print 'text'")
+    result = subprocess.run([perf.path, "script", "-i", record("calls"), "-s", "case.pl"], cwd=folder, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == 255 and not result.stdout
+    assert f"Perl scripts require Perl {version}, for which the plugin" in result.stderr and f"install libperl{version}, or write the script in Python" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["print 'text'", "sub trace_end { print 'text' }", "END { print 'text' }", "$| = 1; sub trace_end { print 'text' or die $! }"])

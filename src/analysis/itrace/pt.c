@@ -132,7 +132,8 @@ static void join_pieces(struct trace_queue *queue, struct pt_queue *own)
 }
 
 /* Where the trace goes on that ends at before[*size]: the bytes of `piece` that are there already, or 0. What is in both has a point of
- * synchronization, with its time. Recorders fill up with zeros to a multiple of 8 bytes: these are cut off. */
+ * synchronization, with its time, as near to the end as the piece is long: it doesn't end earlier. Recorders fill up with zeros to a
+ * multiple of 8 bytes: these are cut off. */
 static uint64_t find_overlap(const uint8_t *before, uint64_t *size, const struct trace_piece *piece)
 {
 	enum { KEY_SIZE = 32, PAD_MAX = 7 };
@@ -141,7 +142,8 @@ static uint64_t find_overlap(const uint8_t *before, uint64_t *size, const struct
 	const uint64_t key_at = key ? (uint64_t)(key - piece->data) : 0;
 	if (!key || piece->size - key_at < KEY_SIZE)
 		return 0;
-	const uint8_t *found = memmem(before, *size, key, KEY_SIZE);
+	const uint64_t last = piece->size - key_at + PAD_MAX, looked_at = last < *size ? last : *size;
+	const uint8_t *found = memmem(before + (*size - looked_at), looked_at, key, KEY_SIZE);
 	uint64_t rest = found ? *size - (uint64_t)(found - before) : 0, pad = 0;
 	const uint64_t common = rest < piece->size - key_at ? rest : piece->size - key_at;
 	while (common && memcmp(found, key, common - pad) != 0)

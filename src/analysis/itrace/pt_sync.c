@@ -50,6 +50,7 @@ void pt_begin_trace(struct trace_queue *queue, const uint8_t *trace, uint64_t si
 	own->call_count = own->prelude = 0;
 	own->prelude_stops = false;
 	own->error = PT_NO_ERROR;
+	own->status = 0; /* not the end of the piece before */
 	own->kept_ip = own->next_end = 0;
 	own->mode = MODE_64;
 	start_decoder(queue, trace, size);

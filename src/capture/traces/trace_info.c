@@ -24,16 +24,18 @@ struct words {
 
 /* ── Clocks ── */
 
-/* A copy that belongs together: the kernel counts `lock` up before and after it writes. */
+/* A copy that belongs together: the kernel counts `lock` up before and after it writes. Nothing behind an acquiring load is read before it:
+ * neither the page before its lock, nor the lock the second time before the page. */
 static struct perf_event_mmap_page read_page(const struct perf_event_mmap_page *page)
 {
+	typedef uint64_t __attribute__((may_alias)) word;
 	struct perf_event_mmap_page copy;
 	uint32_t before;
 
 	do {
 		before = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		copy = *page;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		for (size_t i = 0; i < sizeof(copy) / sizeof(word); i++)
+			((word *)&copy)[i] = __atomic_load_n((const word *)page + i, __ATOMIC_ACQUIRE);
 	} while (before & 1 || before != __atomic_load_n(&page->lock, __ATOMIC_RELAXED));
 	return copy;
 }
@@ -200,11 +202,13 @@ static void add_coresight(const struct trace_plan *plan, struct words *words)
 {
 	int *cpus;
 	size_t count, head = words->len - 1;
+	uint64_t found = 0;
 
 	vec_push(words, plan->snapshots);
 	cpus_online(&cpus, &count);
 	for (size_t i = 0; i < count; i++)
-		words->data[head] += add_etm(plan, cpus[i], words);
+		found += add_etm(plan, cpus[i], words);
+	words->data[head] += found; /* the words move while they grow */
 	free(cpus);
 }
 

@@ -160,19 +160,22 @@ static struct error *take_sample_sizes(struct trace_plan *plan, struct event_lis
 
 static struct error *settle_size(struct trace_plan *plan)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), most = (uint64_t)1 << 40; /* as of -m */
 
+	if (plan->snapshot_bytes > most)
+		return error_new_kind(ERROR_USAGE, "-S: a snapshot of %llu bytes is larger than any buffer: at most 1T",
+				      (unsigned long long)plan->snapshot_bytes);
 	if (!plan->pages) {
 		plan->pages = (limits_has_perfmon() ? AREA_LARGE : AREA_SMALL) / page;
-		while (plan->snapshot_bytes > (uint64_t)plan->pages * page)
+		while (plan->snapshot_bytes > plan->pages * page)
 			plan->pages *= 2;
 	}
-	if (plan->snapshot_bytes > (uint64_t)plan->pages * page)
+	if (plan->snapshot_bytes > plan->pages * page)
 		return error_new_kind(ERROR_USAGE,
 				      "-S: a snapshot of %llu bytes is larger than the buffer of %llu: raise the second part of -m",
 				      (unsigned long long)plan->snapshot_bytes, (unsigned long long)plan->pages * page);
 	if (!plan->snapshot_bytes)
-		plan->snapshot_bytes = (uint64_t)plan->pages * page;
+		plan->snapshot_bytes = plan->pages * page;
 	return NULL;
 }
 

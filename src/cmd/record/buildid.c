@@ -67,6 +67,7 @@ struct error *record_examine(const char *path, const struct record_options *opti
 		summary->samples += session->event_counts[i].samples;
 	strbuf_clear(&summary->losses);
 	session_loss_text(session, &summary->losses);
+	summary->full_traces = session->full_traces;
 	if (session->first_time) {
 		features->first_sample_ns = session->first_time;
 		features->last_sample_ns = session->last_time;

@@ -417,7 +417,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_absence(recording);
 	tell_losses(recording);
-	record_tell_traces(options, recorder_totals(recording->recorder));
+	record_tell_traces(options, recorder_totals(recording->recorder), &recording->summary);
 	if (options->self_contained && !recording->examined)
 		log_warning("--self-contained: a stream has no place for it; when it is a file, 'perf inject --self-contained -i FILE -o "
 			    "OUTPUT' adds it");

@@ -77,8 +77,6 @@ void record_off_cpu_tell(const struct off_cpu_samples *samples);
 option_parse_fn record_option_buffers, record_option_snapshot, record_option_trace_sample;
 /* What is traced, of the events; what excludes it. Before sampling_configure(). */
 struct error *record_plan_traces(struct record_options *options, struct event_list *events, struct event_catalog *catalog);
-/* Says what is missing in the trace. */
-void record_tell_traces(const struct record_options *options, const struct recorder_totals *totals);
 
 /* Frames of Python (python.c): for chains that can have them, else NULL; and what stays of their names, when all data of a file are
  * written. */
@@ -91,7 +89,11 @@ void record_tell_stacks(const struct recorder *recorder, const struct python_fra
 struct record_summary {
 	uint64_t samples;
 	struct strbuf losses; /* sentences about lost records and throttling, of the last file */
+	uint64_t full_traces; /* how often the buffer of a hardware trace was full */
 };
+
+/* Says what is missing in the trace. */
+void record_tell_traces(const struct record_options *options, const struct recorder_totals *totals, const struct record_summary *summary);
 
 /* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of
  * all) for its header. */

@@ -48,6 +48,10 @@ struct error *record_option_trace_sample(const struct option *option, const char
 	struct trace_plan *traces = field;
 	uint64_t bytes = TRACE_SAMPLE_DEFAULT;
 
+	if (negated) {
+		traces->sample_bytes = 0;
+		return NULL;
+	}
 	if (argument && !number_parse_u64(argument, &bytes) && !number_parse_size(argument, &bytes))
 		bytes = 0;
 	if (!bytes || bytes > TRACE_SAMPLE_MAX)
@@ -86,13 +90,18 @@ struct error *record_plan_traces(struct record_options *options, struct event_li
 	return NULL;
 }
 
-void record_tell_traces(const struct record_options *options, const struct recorder_totals *totals)
+void record_tell_traces(const struct record_options *options, const struct recorder_totals *totals, const struct record_summary *summary)
 {
 	char bytes[16];
 
 	if (!options->recorder.traces)
 		return;
 	log_info("hardware trace: %s", number_format_bytes(totals->trace_bytes, bytes));
+	if (summary->full_traces)
+		log_warning("%s: %" PRIu64
+			    " time%s the buffer was full: what was traced then is missing. Use larger buffers, such as -m ,16M, "
+			    "or trace less",
+			    options->traces.event->name, summary->full_traces, summary->full_traces == 1 ? "" : "s");
 	if (options->traces.snapshots && !totals->snapshots)
 		log_warning("%s: no snapshot was taken: 'kill -USR2' of perf's process takes one, -Se one at the end",
 			    options->traces.event->name);

@@ -3,7 +3,7 @@
  *
  *	frame   build-id, file, function, source, line; without a symbol the address in the file instead of a function
  *	stack   the thread's name, and its frames
- *	labels  host, and names with their values */
+ *	labels  names with their values */
 #include "fleet/clickhouse/batch.h"
 
 #include "base/buildid.h"
@@ -195,8 +195,6 @@ static void make_set(struct encoding *encoding, uint32_t number, struct label_se
 {
 	const struct window *window = encoding->window;
 	struct strbuf columns = {0};
-	row_add_text(&columns, window->host);
-	row_add_text(&columns, window->host_id);
 	add_labels(window, number, &columns);
 	ret->id = id_of(&columns, LABELS_ID);
 	const char *service = window_label(window, number, "service");

@@ -43,9 +43,9 @@ static const struct list lists[] = {
 		     {"samples", "Samples", COLUMN_COUNT},
 		     {"value", "Value", COLUMN_COUNT}}},
 	{"labels",
-	 "SELECT n, v, toUInt64(uniq(host)) FROM (SELECT host, n, v FROM labels ARRAY JOIN names AS n, values AS v WHERE id GLOBAL IN (SELECT "
-	 "labels FROM samples",
-	 ")) GROUP BY n, v ORDER BY n, v",
+	 "SELECT n, v, toUInt64(uniq(host)) FROM (SELECT host, names, values FROM (SELECT DISTINCT host, labels AS id FROM samples",
+	 ") GLOBAL ANY INNER JOIN (SELECT id, names, values FROM labels) USING id) ARRAY JOIN names AS n, values AS v GROUP BY n, v ORDER BY "
+	 "n, v",
 	 .columns = {{"name", "Name", COLUMN_TEXT}, {"value", "Value", COLUMN_TEXT}, {"hosts", "Hosts", COLUMN_COUNT}}},
 	{"builds",
 	 "SELECT build_id, file, toUInt64(uniq(id)), toUInt64(uniqIf(id, address != 0)) FROM (SELECT id, any(build_id) AS build_id, any(file) "

@@ -59,7 +59,7 @@ static bool parse_time(const char *text, uint64_t now, uint64_t *ret, bool *ret_
 	*ret_day = false;
 	text += strspn(text, " ");
 	if (!*text || !strcmp(text, "now")) {
-		*ret = now;
+		*ret = now + 1; /* what began in this second, too */
 		return true;
 	}
 	return *text == '@'   ? number_parse_u64(text + 1, ret)
@@ -69,7 +69,7 @@ static bool parse_time(const char *text, uint64_t now, uint64_t *ret, bool *ret_
 
 struct error *fleet_period_parse(const char *text, uint64_t now, struct fleet_period *ret)
 {
-	struct fleet_period period = {now > HOUR ? now - HOUR : 0, now};
+	struct fleet_period period = {now > HOUR ? now - HOUR : 0, now + 1};
 	bool day = false;
 	if (text) {
 		const char *comma = strchr(text, ',');

@@ -55,13 +55,7 @@ static const struct schema_column sample_columns[] = {
 	{0},
 };
 static const struct schema_column label_columns[] = {
-	{"id", "UInt64"},
-	{"day", "Date"},
-	{"host", "String", .repeats = true},
-	{"host_id", "String", .repeats = true},
-	{"names", "Array(String)"},
-	{"values", "Array(String)"},
-	{0},
+	{"id", "UInt64"}, {"day", "Date"}, {"names", "Array(String)"}, {"values", "Array(String)"}, {0},
 };
 static const struct schema_column stack_columns[] = {
 	{"id", "UInt64"}, {"day", "Date"}, {"comm", "String", .repeats = true}, {"frames", "Array(UInt64)"}, {0},

@@ -131,7 +131,6 @@ static void add_condition(struct strbuf *sql, const char *name, size_t length, c
 		{"host", "host", ""},
 		{"service", "service", ""},
 		{"event", "event", ""},
-		{"host_id", "labels GLOBAL IN (SELECT id FROM labels WHERE host_id", ")"},
 		{"comm", "stack GLOBAL IN (SELECT id FROM stacks WHERE comm", ")"},
 	};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

@@ -2,7 +2,7 @@
  *
  *	service = "shop" and (host like "web%" or not region in ("north", "south"))
  *
- * Names: host, host_id, service, event, comm; any other is a label's, as is label.NAME. Signs: = != < <= > >= like, in (…), and `not` in
+ * Names: host, service, event, comm; any other is a label's, as is label.NAME. Signs: = != < <= > >= like, in (…), and `not` in
  * front of the last two. Texts stand in single or double quotes, doubled where they are meant themselves. */
 #pragma once
 

@@ -42,7 +42,7 @@ struct clickhouse_sink {
 static const char *const columns[CLICKHOUSE_PARTS] = {
 	"frames%s (id, day, version, build_id, address, file, function, source, line, kind, inlined)",
 	"stacks%s (id, day, comm, frames)",
-	"labels%s (id, day, host, host_id, names, values)",
+	"labels%s (id, day, names, values)",
 	"samples%s (time, host, service, event, unit, labels, stack, value, count)",
 	"windows%s (id, host, host_id, begin, begin_ns, end_ns, rows, taken, stored, lost, dropped)",
 };
@@ -132,13 +132,7 @@ static void add_place(const struct sending *sending, const char *time_column, st
 	clickhouse_add_literal(sql, batch->host, batch->host_length);
 }
 
-static void add_host_id(const struct sending *sending, struct strbuf *sql)
-{
-	strbuf_add_str(sql, " AND host_id = ");
-	clickhouse_add_literal(sql, sending->batch->host_id, sending->batch->host_id_length);
-}
-
-/* Rows of samples that no other window of the machine at that time accounts for: ours, or none. */
+/* Rows of samples that no other window of the host at that time accounts for, nor one of another machine of its name: ours, or none. */
 static struct error *has_samples(const struct sending *sending, bool *ret)
 {
 	const struct clickhouse_batch *batch = sending->batch;
@@ -146,16 +140,11 @@ static struct error *has_samples(const struct sending *sending, bool *ret)
 	uint64_t found = 0, others = 0;
 	strbuf_add_str(&question, "SELECT count() FROM samples");
 	add_place(sending, "time", &question);
-	strbuf_add_str(&question, " AND labels GLOBAL IN (SELECT id FROM labels WHERE host = ");
-	clickhouse_add_literal(&question, batch->host, batch->host_length);
-	add_host_id(sending, &question);
-	strbuf_add_str(&question, ")");
 	struct error *error = ask_number(sending, &question, &found);
 	if (!error && found) {
 		strbuf_clear(&question);
 		strbuf_add_str(&question, "SELECT sum(n) FROM (SELECT id, toUInt64(any(rows)) AS n FROM windows");
 		add_place(sending, "begin", &question);
-		add_host_id(sending, &question);
 		strbuf_add_str(&question, " GROUP BY id)");
 		error = ask_number(sending, &question, &others);
 	}

@@ -2,8 +2,8 @@
  *
  *	magic, 0, 0, quantum, size of addresses │ functions, files, [address of the text,] places of: names, …, numbers, functions
  *
- * The text's address is there since 1.18; functions are then distances from it, in 4 bytes, not addresses. In programs that may lie anywhere
- * it is put there by a relocation, and since 1.26 it is no longer there: then it is where the section .text is.
+ * The text's address is there since 1.18; functions are then distances from it, in 4 bytes, not addresses. In programs that may lie
+ * anywhere it is put there by a relocation, and since 1.26 it is no longer there: then it is where the section .text is.
  *
  *	functions:	address, place of what is said of the function │ address, place │ … │ address of the end
  *	of a function:	address, name, size of arguments, place of deferred calls, numbers: how far the stack pointer has moved, … flags */

@@ -1,5 +1,5 @@
-/* Functions of a program of Go, by the table that its runtime has of them for its own tracebacks (.gopclntab): names, places, and how far the
- * stack pointer has moved at each instruction. It is there when symbols and debug information were stripped (-ldflags=-s -w). */
+/* Functions of a program of Go, by the table that its runtime has of them for its own tracebacks (.gopclntab): names, places, and how far
+ * the stack pointer has moved at each instruction. It is there when symbols and debug information were stripped (-ldflags=-s -w). */
 #pragma once
 
 #include "symbol/elf/elf.h"

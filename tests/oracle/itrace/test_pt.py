@@ -139,6 +139,15 @@ def test_snapshots_that_overlap(perf, oracle, walk, tmp_path, begin):
     assert theirs.count("\n") >= 14 and "error" not in theirs and shown(perf, "script", "--itrace=be", "-i", path) == theirs
 
 
+def test_snapshots_with_nothing_in_common(perf, walk, tmp_path):
+    """Cut anywhere: each goes on at its first point of synchronization, and all whole blocks are decoded."""
+    stream = b"".join(pt_sync(time) + pt_ip("pge", walk.at["wait"]) + pt_ip("fup", walk.at["wait"]) + pt_ip("pgd") for time in range(2000, 5000, 100))
+    size = len(stream) // 30
+    pieces = [stream[begin:begin + 4 * size - 7] for begin in range(11, len(stream), 5 * size)]
+    path = walk.write(tmp_path / "perf.data", [(0, 0, -1, piece) for piece in pieces], snapshots=1)
+    assert shown(perf, "script", "--itrace=b", "-i", path).count("0 [unknown] ([unknown]) =>") == 3 * len(pieces)
+
+
 def test_traces_in_samples(perf, walk, tmp_path):
     """What samples bring is decoded as snapshots are, and samples are there beside it. The kernel's perf shows such traces only with their samples."""
     at = walk.at

@@ -100,12 +100,35 @@ static void calls(void **state)
 	assert_int_equal(syscall_abi_of("alpha"), SYSCALL_ABI_NONE);
 }
 
+/* As crti.o and crtn.o make them, with a call between. */
+static void initialization(void **state)
+{
+	static const uint8_t code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0xe8, 1, 2, 3, 4, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+	int (*pushed)(const uint8_t *, size_t, size_t) = arch_x86_64.code.init_pushed;
+	uint8_t other[sizeof(code)];
+
+	for (size_t i = 0; i < 2; i++) { /* and without endbr64 */
+		const uint8_t *begin = code + 4 * i;
+		size_t size = sizeof(code) - 4 * i, first = 8 - 4 * i;
+		assert_int_equal(pushed(begin, size, 0), 0);
+		assert_int_equal(pushed(begin, size, first - 4), 0);
+		assert_int_equal(pushed(begin, size, first), 8);
+		assert_int_equal(pushed(begin, size, size - 2), 8);
+		assert_int_equal(pushed(begin, size, size - 1), 0);
+	}
+	memcpy(other, code, sizeof(code));
+	other[7] = 0x10;
+	assert_int_equal(pushed(other, sizeof(other), 8), -1);
+	assert_int_equal(pushed(code, 8, 0), -1);
+	assert_null(arch_i386.code.init_pushed);
+}
+
 int arch_arch_tests(void);
 int arch_arch_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),     cmocka_unit_test(files),  cmocka_unit_test(processes),
-		cmocka_unit_test(registers), cmocka_unit_test(probes), cmocka_unit_test(calls),
+		cmocka_unit_test(names),  cmocka_unit_test(files), cmocka_unit_test(processes),	     cmocka_unit_test(registers),
+		cmocka_unit_test(probes), cmocka_unit_test(calls), cmocka_unit_test(initialization),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

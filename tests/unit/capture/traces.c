@@ -245,6 +245,7 @@ static void refused(void **state)
 		{"{intel_pt//,cycles}", "-S and --aux-sample cannot be combined", {.sample_bytes = 8, .snapshots = true}, {0}},
 		{"{arm_spe_0//,cycles}", "only Intel PT puts its trace into samples", {.sample_bytes = 8}, {0}},
 		{"intel_pt//", "larger than the buffer of", {.pages = 1, .snapshots = true, .snapshot_bytes = 1 << 20}, {0}},
+		{"intel_pt//", "larger than any buffer", {.snapshots = true, .snapshot_bytes = UINT64_MAX}, {0}},
 		{"intel_pt//", "omit -k", {0}, {.clockid_given = true}},
 		{"intel_pt//", "use -S to keep the newest trace", {0}, {.overwrite = true}},
 		{"intel_bts//u", "add --per-thread", {0}, {0}},

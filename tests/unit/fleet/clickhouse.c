@@ -118,10 +118,10 @@ static void times_are_read(void **state)
 					    "yesterday", "2026-13-01", "-2h,-1h,now", "@"};
 	struct fleet_period period;
 	setenv("TZ", "UTC", 1);
-	expect_period(NULL, 1000000000 - 3600, 1000000000);
-	expect_period("-2h", 1000000000 - 7200, 1000000000);
+	expect_period(NULL, 1000000000 - 3600, 1000000001);
+	expect_period("-2h", 1000000000 - 7200, 1000000001);
 	expect_period("-1d,-90m", 1000000000 - 86400, 1000000000 - 5400);
-	expect_period("-30s,now", 1000000000 - 30, 1000000000);
+	expect_period("-30s,now", 1000000000 - 30, 1000000001);
 	expect_period("@5,@6", 5, 6);
 	expect_period("2001-09-08", 999907200, 999907200 + 86400);
 	expect_period("2001-09-08 01:02,2001-09-08T01:02:03", 999907200 + 3720, 999907200 + 3723);

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,6 +115,7 @@ __attribute__((constructor)) static void workload_main(void)
 struct recording {
 	const char *options;
 	const char *more_fields; /* beside comm, pid, tid and event */
+	bool one_cpu; /* without times the order of several rings is that in which they were read: samples may come before their process */
 };
 
 static const struct recording recordings[] = {
@@ -121,7 +123,7 @@ static const struct recording recordings[] = {
 	{"-a -F 5000", ",time,ip,dso"},
 	{"-a -F 2000 --all-cgroups --namespaces --switch-events -T -d", ",time,ip,dso"},
 	{"-e '{cpu-clock,page-faults}:S' -c 100000", ",time,ip,dso"},
-	{"--no-timestamp -F 5000", ",ip,dso"},
+	{"--no-timestamp -F 5000", ",ip,dso", true},
 	{"-z -a -F 5000", ",time,ip,dso"},
 	{"-e cpu-clock,page-faults,context-switches -c 100000 -d", ",time,ip,dso"},
 	{"--buildid-mmap -F 5000", ",time,ip,dso"},
@@ -159,12 +161,14 @@ static bool run(const char *command)
 
 static bool record(const struct recording *recording, const char *path)
 {
-	char command[1024], program[512];
+	char command[1024], program[512], place[32] = "";
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	assert_true(length > 0);
 	program[length] = '\0';
-	snprintf(command, sizeof(command), STAGE "=all /usr/bin/perf record -q -o %s %s -- %s >/dev/null 2>&1", path, recording->options,
-		 program);
+	if (recording->one_cpu)
+		snprintf(place, sizeof(place), "taskset -c %d ", sched_getcpu());
+	snprintf(command, sizeof(command), STAGE "=all %s/usr/bin/perf record -q -o %s %s -- %s >/dev/null 2>&1", place, path,
+		 recording->options, program);
 	return run(command);
 }
 

@@ -42,7 +42,7 @@ static struct walk_row expect(const struct unwind_tables *tables, uint64_t addre
 			return walk_row_of(&tables->sections[i], &row);
 	for (uint32_t i = 0; i < tables->runtime.section_count; i++) {
 		const struct elf_section *section = &tables->runtime.sections[i];
-		if (!strncmp(section->name, ".plt", 4) && address >= section->addr && address < section->addr + section->size)
+		if (unwind_section_is_known(section) && address >= section->addr && address < section->addr + section->size)
 			return (struct walk_row){.base = WALK_OTHER};
 	}
 	return (struct walk_row){.base = WALK_NONE};

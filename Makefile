@@ -15,7 +15,7 @@ check:
 
 # What takes too long for each run (CONTRIBUTING.md).
 soak: all
-	@tools/install-packages build test
+	@tools/install-packages build test soak
 	@tools/run-tests soak
 
 # make guest-test GUEST=arm64 TEST=record: one test in one guest; all tests, or all guests, without TEST or GUEST.

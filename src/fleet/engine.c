@@ -13,14 +13,12 @@ enum { ANSWER_MAX = 1 << 20, QUOTE_MAX = 300 };
 static char *make_base(const struct sink_url *url, const char *port)
 {
 	bool tls = str_ends_with(url->scheme, "s");
-	size_t path = strlen(url->path);
-	while (path && url->path[path - 1] == '/')
-		path--;
-	return mem_printf("http%s://%s:%s%.*s", tls ? "s" : "", url->host,
-			  url->port ? url->port
-			  : tls	    ? "443"
-				    : port,
-			  (int)path, url->path);
+	struct strbuf base = {0};
+	strbuf_printf(&base, "http%s://%s:%s", tls ? "s" : "", url->host, url->port ? url->port : tls ? "443" : port);
+	sink_url_add_encoded(&base, url->path);
+	while (base.data[base.len - 1] == '/')
+		base.data[--base.len] = '\0';
+	return strbuf_detach(&base);
 }
 
 struct error *engine_open(const struct fleet_sink_options *options, const char *port, const char *const *parameters, struct engine **ret)

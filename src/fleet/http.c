@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TIMEOUT_MS = 30000, CONNECT_MS = 10000, SECRET_MAX = 1 << 16, REFUSAL_MAX = 1 << 16 };
+enum { TIMEOUT_MS = 30000, CONNECT_MS = 10000, SECRET_MAX = 1 << 16 };
 
 struct http {
 	struct http_options options;
@@ -25,10 +25,8 @@ struct http {
 	/* Of the request that is under way: */
 	char message[CURL_ERROR_SIZE];
 	struct http_answer *answer;
-	size_t limit; /* of answer->body */
-	struct error *(*take)(void *context, const void *data, size_t size);
-	void *context;
-	struct error *error; /* of take(), or of the limit */
+	size_t limit;	     /* of answer->body */
+	struct error *error; /* of the limit */
 };
 
 /* What is in memory when a request begins, and shall not be longer than that. */
@@ -86,31 +84,15 @@ static struct error *read_secrets(const struct http_options *options, struct sec
 
 /* ---- answers ---- */
 
-static long status_of(const struct http *http)
-{
-	long status = 0;
-	http->api->easy_getinfo(http->curl, CURL_INFO_STATUS, &status);
-	return status;
-}
-
-static bool is_success(long status)
-{
-	return status >= 200 && status < 300;
-}
-
 /* Called with a piece of the body. Another number than that of its bytes ends the request. */
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
 	struct http *http = context;
 	size_t bytes = size * count;
-	if (http->take && is_success(status_of(http))) {
-		http->error = http->take(http->context, data, bytes);
-		return http->error ? 0 : bytes;
-	}
 	struct strbuf *body = &http->answer->body;
 	size_t room = http->limit - body->len;
 	strbuf_add(body, data, bytes < room ? bytes : room);
-	if (bytes <= room || http->take) /* of a refusal the beginning is enough */
+	if (bytes <= room)
 		return bytes;
 	http->error = error_new("its answer has more than %zu bytes", http->limit);
 	return 0;
@@ -248,12 +230,14 @@ static struct error *explain(struct http *http, int code, const char *url)
 static void read_head(struct http *http)
 {
 	int64_t seconds = 0;
-	http->answer->status = (int)status_of(http);
+	long status = 0;
+	http->api->easy_getinfo(http->curl, CURL_INFO_STATUS, &status);
+	http->answer->status = (int)status;
 	http->api->easy_getinfo(http->curl, CURL_INFO_RETRY_AFTER, &seconds);
 	http->answer->retry_after_s = seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : (unsigned int)seconds;
 }
 
-static struct error *request(struct http *http, const struct http_request *request, struct http_answer *ret)
+struct error *http_do(struct http *http, const struct http_request *request, size_t limit, struct http_answer *ret)
 {
 	struct secrets secrets = {0};
 	*ret = (struct http_answer){0};
@@ -263,6 +247,7 @@ static struct error *request(struct http *http, const struct http_request *reque
 		return error;
 	}
 	http->answer = ret;
+	http->limit = limit;
 	*http->message = '\0';
 	struct curl_list *headers = make_headers(http, request, &secrets);
 	set_common(http);
@@ -281,22 +266,6 @@ static struct error *request(struct http *http, const struct http_request *reque
 		*ret = (struct http_answer){0};
 	}
 	return error;
-}
-
-struct error *http_do(struct http *http, const struct http_request *asked, size_t limit, struct http_answer *ret)
-{
-	http->take = NULL;
-	http->limit = limit;
-	return request(http, asked, ret);
-}
-
-struct error *http_stream(struct http *http, const struct http_request *asked,
-			  struct error *(*take)(void *context, const void *data, size_t size), void *context, struct http_answer *ret)
-{
-	http->take = take;
-	http->context = context;
-	http->limit = REFUSAL_MAX;
-	return request(http, asked, ret);
 }
 
 struct error *http_open(const struct http_options *options, struct http **ret)

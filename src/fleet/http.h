@@ -43,7 +43,3 @@ void http_stop(struct http *http);
 /* An error: no answer has come (refused, no such host, time is up, certificate), with the reason. Any status is an answer. `ret` is
  * filled anew. `limit`: bytes of an answer's body; of more the rest is an error. */
 struct error *http_do(struct http *http, const struct http_request *request, size_t limit, struct http_answer *ret);
-/* The same, but the body goes to `take` as it comes, which may stop it with an error of its own. `ret->body` has it only where the status
- * is none of 200 to 299. */
-struct error *http_stream(struct http *http, const struct http_request *request,
-			  struct error *(*take)(void *context, const void *data, size_t size), void *context, struct http_answer *ret);

@@ -2,7 +2,6 @@
 #include "fleet/sink_url.h"
 
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -25,6 +24,16 @@ static char *decode(const char *text, size_t length)
 		i += coded ? 2 : 0;
 	}
 	return strbuf_detach(&out);
+}
+
+static bool has_control(const char *text)
+{
+	for (; *text; text++) {
+		int high = *text == '%' ? digit_of(text[1]) : -1, low = high < 0 ? -1 : digit_of(text[2]);
+		if (iscntrl((unsigned char)*text) || (low >= 0 && iscntrl(high << 4 | low)))
+			return true;
+	}
+	return false;
 }
 
 static struct error *add_parameter(const char *text, size_t length, const char *const *names, struct sink_url *url)
@@ -68,7 +77,7 @@ static struct error *parse_authority(const char *text, size_t length, struct sin
 	const char *end = text + length, *at = memrchr(text, '@', length);
 	if (at && memchr(text, ':', (size_t)(at - text)))
 		return error_new_kind(ERROR_USAGE,
-				      "a password doesn't belong into a URL, which others may see: put it into a file of its own, which "
+				      "a password doesn't belong in a URL, which others may see: put it into a file of its own, which "
 				      "password-file names");
 	url->user = at ? decode(text, (size_t)(at - text)) : NULL;
 	text = at ? at + 1 : text;
@@ -87,6 +96,8 @@ struct error *sink_url_parse(const char *text, const char *const *names, struct 
 	const char *colon = strstr(text, "://");
 	if (!colon || colon == text)
 		return error_new_kind(ERROR_USAGE, "not a URL: it begins with a scheme and ://");
+	if (has_control(text))
+		return error_new_kind(ERROR_USAGE, "a URL has no control characters, not even as %%00 to %%1F and %%7F");
 	url.scheme = mem_strndup(text, (size_t)(colon - text));
 	text = colon + strlen("://");
 	size_t authority = strcspn(text, "/?#"), path = strcspn(text + authority, "?#");
@@ -102,6 +113,24 @@ struct error *sink_url_parse(const char *text, const char *const *names, struct 
 	}
 	*ret = url;
 	return NULL;
+}
+
+void sink_url_add_encoded(struct strbuf *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		bool plain = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || strchr("-_.~/", c);
+		if (plain)
+			strbuf_add_char(out, (char)c);
+		else
+			strbuf_printf(out, "%%%02X", c);
+	}
+}
+
+char *sink_url_path(const char *text)
+{
+	const char *colon = strstr(text, "://"), *path = colon ? strpbrk(colon + strlen("://"), "/?#") : NULL;
+	return decode(path ? path : "", path ? strcspn(path, "?#") : 0);
 }
 
 void sink_url_deinit(struct sink_url *url)

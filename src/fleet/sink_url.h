@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 
 struct sink_url_parameter {
@@ -17,8 +18,13 @@ struct sink_url {
 	VEC(struct sink_url_parameter) parameters;
 };
 
-/* All that is known to the kind are parameters with these names, ended by NULL: another one is an error, as is a password. */
+/* All that is known to the kind are parameters with these names, ended by NULL: another one is an error, as are a password and a control
+ * character, which would have a header of HTTP end in it. */
 struct error *sink_url_parse(const char *url, const char *const *names, struct sink_url *ret);
+/* Its path alone, decoded; "" of what isn't a URL. To be freed. */
+char *sink_url_path(const char *url);
+/* Text as a part of a path or a query: all but letters, digits and -_.~/ as %XX. */
+void sink_url_add_encoded(struct strbuf *out, const char *text);
 void sink_url_deinit(struct sink_url *url);
 /* NULL = it isn't there. */
 const char *sink_url_parameter(const struct sink_url *url, const char *name);

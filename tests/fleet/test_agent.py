@@ -165,9 +165,9 @@ def test_labels(agent):
             group.mkdir(parents=True)
     except OSError:
         pytest.skip("control groups can't be made here")
-    running = agent("-F", HZ, "--window", "1h", "--budget", "100%", "--label", "place=here", "--label-env", "service=PLANTED_SERVICE, PLANTED_VERSION", "--host", "somewhere").ready()
+    running = agent("-F", HZ, "--window", "1h", "--budget", "100%", "--label", "place=here", "--label-env", "service=PLANTED_SERVICE, PLANTED_VERSION, PLANTED_LONG", "--host", "somewhere").ready()
     try:
-        with computing(PLANTED_SERVICE="shop", PLANTED_VERSION="1.2; x") as first, computing() as second:
+        with computing(PLANTED_SERVICE="shop", PLANTED_VERSION="1.2; x", PLANTED_LONG="x" + "ü" * 5000) as first, computing() as second:
             if group:
                 (group / "cgroup.procs").write_text(str(second.pid), encoding="ascii")
             until_sampled(first)
@@ -182,6 +182,7 @@ def test_labels(agent):
     assert {row.labels["place"] for row in rows} == {"here"}
     named = [row.labels for row in rows if row.labels["pid"] == first.pid]
     assert named and all((labels["service"], labels["planted_version"]) == ("shop", "1.2; x") for labels in named)
+    assert {labels["planted_long"] for labels in named} == {"x" + "ü" * 511}, "no engine refuses a window for one label, and it ends with a whole character"
     assert "planted_version" not in {name for row in rows if row.labels["pid"] == second.pid for name in row.labels}
     if group:
         contained = [row.labels for row in rows if row.labels["pid"] == second.pid and "container" in row.labels]
@@ -229,6 +230,43 @@ def test_what_it_says_of_itself(agent, perf):
     assert int(facts["CapEff"], 16) & ~kept == 0
     assert running.stop(signal.SIGINT) == 0
     assert not running.socket.exists()
+
+
+def test_nobody_keeps_it_waiting(agent):
+    """Who asks byte by byte, and for ever, is left: the next one is answered."""
+    running = agent("--window", "1h").ready()
+    sent = []
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(running.socket))
+
+        def is_left():
+            try:
+                sent.append(client.send(b"x"))
+            except (BrokenPipeError, ConnectionResetError):
+                return True
+            return False
+        started.until(is_left, "the agent gave up")
+    assert len(sent) < 4096, "not because the request was too long"
+    assert running.status()["sinks"]
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(running.socket))
+        assert running.stop() == 0
+
+
+def test_another_file_where_the_socket_is_to_be(perf, tmp_path):
+    path = tmp_path / "precious"
+    path.write_text("mine", encoding="ascii")
+    done = perf("agent", "run", "--socket", path, "--spool", tmp_path / "spool")
+    assert done.returncode == 129 and "not a socket" in done.stderr
+    assert path.read_text(encoding="ascii") == "mine"
+
+
+def test_a_folder_of_any_name(agent, tmp_path):
+    """What is coded in a URL is a name before it is a right to write there."""
+    running = agent("--sink", f"file://{tmp_path}/a%20b?format=pprof", "--window", "1h", sinks=False).ready()
+    assert running.stop() == 0, running.log()
+    assert len(list((tmp_path / "a b").glob("*.pb.gz"))) == 1
+    assert not (tmp_path / "a%20b").exists()
 
 
 def test_budget(agent):
@@ -280,19 +318,22 @@ def test_reload(agent, tmp_path):
 
     def write(text):
         configuration.write_text(f"[agent]\nwindow = 1s\nbudget = 100%\n{text}", encoding="ascii")
-    write(f"[labels]\nstage = one\n[sink main]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
-    running = agent("--config", configuration, sinks=False).ready()
-    running.until(lambda now: now["sinks"][0]["sent_batches"] >= 1, "a window was sent")
-    write("[labels]\nstage = two\nplace!\n")
-    running.process.send_signal(signal.SIGHUP)
-    status = running.until(lambda now: now["reloads_failed"] == 1, "the mistake was met")
-    assert status["reloads"] == 0 and [sink["name"] for sink in status["sinks"]] == ["main"]
-    assert f"the configuration stays as it was: {configuration}:6: " in running.log()
-    write(f"[labels]\nstage = two\n[sink other]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
-    running.process.send_signal(signal.SIGHUP)
-    status = running.until(lambda now: now["reloads"] == 1 and now["sinks"][0]["sent_batches"] >= 1, "a window was sent to the other sink")
-    assert [sink["name"] for sink in status["sinks"]] == ["other"]
-    running.stop()
+    with computing():
+        write(f"[labels]\nstage = one\n[sink main]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
+        running = agent("--config", configuration, sinks=False).ready()
+        running.until(lambda now: now["sinks"][0]["sent_samples"] >= 1, "a sample was sent")
+        write("[labels]\nstage = two\nplace!\n")
+        running.process.send_signal(signal.SIGHUP)
+        status = running.until(lambda now: now["reloads_failed"] == 1, "the mistake was met")
+        assert status["reloads"] == 0 and [sink["name"] for sink in status["sinks"]] == ["main"]
+        assert f"the configuration stays as it was: {configuration}:6: " in running.log()
+        assert "until it is restarted" not in running.log()
+        write(f"metrics = 127.0.0.1:9464\n[labels]\nstage = two\n[sink other]\nurl = \"file://{tmp_path}/out?format=pprof\"\n")
+        running.process.send_signal(signal.SIGHUP)
+        status = running.until(lambda now: now["reloads"] == 1 and now["sinks"][0]["sent_samples"] >= 1, "a sample was sent to the other sink")
+        assert [sink["name"] for sink in status["sinks"]] == ["other"]
+        assert "what is measured, and where the agent answers, stays as it is until it is restarted" in running.log()
+        running.stop()
     assert {row.labels["stage"] for row in all_rows(running)} == {"one", "two"}
 
 

@@ -43,7 +43,7 @@ def write(folder, name="perf.data", minutes=3, count=40, head=HEAD, seed=1):
 
 
 def push(perf, url, path, *words, **arguments):
-    return perf("agent", "push", "--to", url, path, "--kallsyms", path.parent / "kallsyms", "--label", "service=shop", *words, **arguments)
+    return perf("agent", "push", "--sink", url, path, "--kallsyms", path.parent / "kallsyms", "--label", "service=shop", *words, **arguments)
 
 
 def stored(server, database="perf"):

@@ -56,6 +56,16 @@ def test_what_is_right_is_shown(perf, database):
     assert "stack not stored" in ask(perf, database, stacks=b"").stdout
 
 
+def test_a_function_that_calls_itself_counts_once(perf, database):
+    handler, url = database
+    twice = struct.pack("<Q", 5) + text(b"prog") + b"\x03" + struct.pack("<QQQ", 8, 9, 9)
+    handler.parts = {"samples": (200, SUM), "stacks": (200, twice), "frames": (200, FRAME)}
+    told = perf("fleet", "top", "--from", url, "--time", f"@{END},@{END + 60}", "--format", "csv")
+    rows = [line.split(",") for line in told.stdout.splitlines()]
+    columns = [rows[0].index(name) for name in ("self", "total", "function")]
+    assert [[row[column] for column in columns] for row in rows[1:]] == [["100.0000", "100.0000", "work"], ["0.0000", "100.0000", "main"]]
+
+
 @pytest.mark.sanitize
 @pytest.mark.parametrize("part, answer", [("samples", SUM), ("stacks", STACK), ("frames", FRAME[:len(FRAME) // 2])])
 def test_cut_answers(perf, database, part, answer):

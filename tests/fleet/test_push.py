@@ -41,7 +41,7 @@ def engine():
 
 
 def push(perf, folder, url, *words, fails=False):
-    done = perf("agent", "push", "--to", url, "--kallsyms", "kallsyms", *words, cwd=folder)
+    done = perf("agent", "push", "--sink", url, "--kallsyms", "kallsyms", *words, cwd=folder)
     assert (done.returncode != 0) == fails, done.stderr
     return done
 
@@ -87,10 +87,10 @@ LABELS = "--label", "service=shop", "--label", "region=north", "--host", "web1"
 
 
 def test_pyroscope(perf, made, engine, tmp_path):
-    done = push(perf, made, f"pyroscope://me@{engine.place}/prefix/?tenant=team", *LABELS, "--password-file", secret(tmp_path, "hush hush"))
+    done = push(perf, made, f"pyroscope://me@{engine.place}/a%20prefix/?tenant=team", *LABELS, "--password-file", secret(tmp_path, "hush hush"))
     assert done.stdout == "perf.data: 9 samples sent, 1 window\n"
     request, = engine.requests
-    assert (request.method, request.path, request.headers["Content-Type"]) == ("POST", "/prefix/push.v1.PusherService/Push", "application/proto")
+    assert (request.method, request.path, request.headers["Content-Type"]) == ("POST", "/a%20prefix/push.v1.PusherService/Push", "application/proto")
     assert request.headers["Connect-Protocol-Version"] == "1" and request.headers["X-Scope-OrgID"] == "team"
     assert base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"me:hush hush"
     text = schemas.protoc(tmp_path, schemas.PYROSCOPE, "PushRequest", request.body)
@@ -191,7 +191,7 @@ def test_refusals(perf, made, engine, status, says):
     engine.answers = [(status, {}, b"no\x1b[2J")]
     done = push(perf, made, f"parca://{engine.place}", fails=True)
     assert says in done.stderr and "\x1b" not in done.stderr and not done.stdout
-    assert ("not all is sent" in done.stderr) == (status not in (400, 413))
+    assert ("not everything was sent" in done.stderr) == (status not in (400, 413))
 
 
 def test_no_redirection(perf, made, engine, tmp_path):
@@ -204,7 +204,7 @@ def test_no_redirection(perf, made, engine, tmp_path):
 
 def test_secrets_are_in_no_message(perf, made, engine, tmp_path):
     engine.answers = [(401, {}, b"who?")]
-    done = perf("--debug", "verbose=3", "agent", "push", "--to", f"otlp://{engine.place}", "--token-file", secret(tmp_path, "open sesame"), "-i", made / "perf.data")
+    done = perf("--debug", "verbose=3", "agent", "push", "--sink", f"otlp://{engine.place}", "--token-file", secret(tmp_path, "open sesame"), "-i", made / "perf.data")
     assert done.returncode and engine.requests[0].headers["Authorization"] == "Bearer open sesame" and "sesame" not in done.stderr + done.stdout
     for text, says in (("", "no secret in its first line"), ("a\x01b", "control character")):
         done = push(perf, made, f"otlp://{engine.place}", "--token-file", secret(tmp_path, text), fails=True)
@@ -217,7 +217,7 @@ def test_connections(perf, made, engine):
     """Cut in the middle of what is sent, and never answered: an error, in the time that was given."""
     engine.answers = [RESET]
     done = push(perf, made, f"parca://{engine.place}", fails=True)
-    assert "not all is sent" in done.stderr and f"http://{engine.place}" in done.stderr
+    assert "not everything was sent" in done.stderr and f"http://{engine.place}" in done.stderr
     engine.answers = [HANG]
     done = push(perf, made, f"parca://{engine.place}", "--timeout", "1s", fails=True)
     assert "timed out" in done.stderr
@@ -249,10 +249,10 @@ def test_check(perf, tmp_path, engine, kind, nothing):
 
 
 def test_mistakes(perf, made):
-    for words, says in ((["--to", "nosuch://x"], "otlp://"), (["--to", "otlp://me:hush@x"], "password doesn't belong"), ([], "--to"),
-                        (["--to", "otlp://"], "has no host"), (["--to", "otlp://x", "--window", "1ms"], "invalid length"),
-                        (["--to", "otlp://x", "--label", "A=b"], "label name"), (["--to", "otlp://me@x", "--token-file", "t"], "choose one"),
-                        (["--to", "otlp://x", "--password-file", "p"], "without a user"), (["--to", "otlp://x?a=b"], "no parameter 'a'")):
+    for words, says in ((["--sink", "nosuch://x"], "otlp://"), (["--sink", "otlp://me:hush@x"], "password doesn't belong"), ([], "--sink"),
+                        (["--sink", "otlp://"], "has no host"), (["--sink", "otlp://x", "--window", "1ms"], "invalid length"),
+                        (["--sink", "otlp://x", "--label", "A=b"], "label name"), (["--sink", "otlp://me@x", "--token-file", "t"], "choose one"),
+                        (["--sink", "otlp://x", "--password-file", "p"], "without a user"), (["--sink", "otlp://x?a=b"], "no parameter 'a'")):
         done = perf("agent", "push", *words, cwd=made)
         assert done.returncode and says in done.stderr and "hush" not in done.stderr, words
 

@@ -12,8 +12,8 @@
 
 static const struct command *const subcommands[] = {&cmd_agent_check,  &cmd_agent_push,	  &cmd_agent_run,
 						    &cmd_agent_schema, &cmd_agent_status, NULL};
-static const char *const usage[] = {"[run] [OPTIONS]",	       "check [--config FILE]",	      "status [--json]",
-				    "push --to URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
+static const char *const usage[] = {"[run] [OPTIONS]",		 "check [--config FILE]",	"status [--json]",
+				    "push --sink URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
 const struct command cmd_agent = {"agent",   "Profile this machine all the time, for a database of many machines",
 				  usage,     agent_option_table,
 				  agent_run, .subcommands = subcommands};

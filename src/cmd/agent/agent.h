@@ -248,6 +248,7 @@ bool agent_window_is_over(struct agent *agent);
 
 /* sinks.c */
 struct error *agent_sinks_open(const struct agent_settings *settings, agent_sinks *ret);
+/* Waits at most so long, for all of them together. */
 void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms);
 
 /* rate.c: how often events are sampled */

@@ -106,7 +106,7 @@ static bool change_rate(struct agent_cost *cost, uint64_t hz)
 	cost->lowered += lower;
 	cost->raised += !lower;
 	log_warning("%s: %.2f%% of a CPU %s, the budget is %g%%: %llu instead of %llu samples a second and CPU from now on",
-		    lower ? "costs too much" : "there is room again", cost->percent, lower ? "were used" : "are used", cost->budget_percent,
+		    lower ? "costs too much" : "there is room again", cost->percent, lower ? "was used" : "is used", cost->budget_percent,
 		    (unsigned long long)hz, (unsigned long long)cost->hz);
 	cost->hz = hz;
 	cost->window_count = 0;
@@ -122,7 +122,7 @@ static bool settle_rate(struct agent_cost *cost)
 		return false;
 	cost->exceeds = exceeds && cost->hz <= 1;
 	if (cost->exceeds && !was_exceeding)
-		log_warning("%.2f%% of a CPU are used even at the lowest rate: the budget of %g%% cannot be kept here", cost->percent,
+		log_warning("%.2f%% of a CPU is used even at the lowest rate: the budget of %g%% cannot be kept here", cost->percent,
 			    cost->budget_percent);
 	if (exceeds && cost->hz > 1) {
 		uint64_t hz = (uint64_t)((double)cost->hz * (part > 0.9 ? 0.9 : part < 0.5 ? 0.5 : part));
@@ -146,7 +146,7 @@ static void look_at_memory(struct agent_cost *cost)
 	cost->rss = read_rss();
 	exceeds = cost->rss > cost->memory_budget;
 	if (exceeds && !cost->exceeds_memory)
-		log_warning("%llu MB of memory are used, the budget is %llu MB", (unsigned long long)cost->rss >> 20,
+		log_warning("%llu MB of memory is used, the budget is %llu MB", (unsigned long long)cost->rss >> 20,
 			    (unsigned long long)cost->memory_budget >> 20);
 	cost->exceeds_memory = exceeds;
 }

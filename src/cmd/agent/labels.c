@@ -14,7 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VALUE_MAX = 1024 };
+
 /* ---- while samples come ---- */
+
+/* Of a value as much as any engine takes for a label's: one that is too long would have it refuse the whole window. */
+static size_t value_length(const char *value)
+{
+	size_t length = strnlen(value, VALUE_MAX + 1);
+	if (length > VALUE_MAX)
+		for (length = VALUE_MAX; length && ((unsigned char)value[length] & 0xc0) == 0x80;) /* within a character */
+			length--;
+	return length;
+}
 
 /* The variables are separated by NUL. */
 static void take_variables(const struct strbuf *text, const agent_labels *wanted, agent_labels *ret)
@@ -24,19 +36,12 @@ static void take_variables(const struct strbuf *text, const agent_labels *wanted
 		size_t length = strlen(variable);
 		for (const char *at = text->data; at < end; at += strlen(at) + 1)
 			if (!strncmp(at, variable, length) && at[length] == '=') {
-				vec_push(ret, (struct agent_label){mem_strdup(wanted->data[i].name), mem_strdup(at + length + 1)});
+				const char *value = at + length + 1;
+				vec_push(ret,
+					 (struct agent_label){mem_strdup(wanted->data[i].name), mem_strndup(value, value_length(value))});
 				break;
 			}
 	}
-}
-
-static void free_labels(agent_labels *labels)
-{
-	for (size_t i = 0; i < labels->len; i++) {
-		free(labels->data[i].name);
-		free(labels->data[i].value);
-	}
-	vec_deinit(labels);
 }
 
 /* What is known stays where it can't be read any more. */
@@ -46,7 +51,7 @@ static void read_environment(const agent_labels *wanted, uint32_t pid, agent_lab
 	struct strbuf text = {0};
 	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
 	if (!proc_read_file(AT_FDCWD, path, &text) && text.len) {
-		free_labels(ret);
+		agent_labels_deinit(ret);
 		take_variables(&text, wanted, ret);
 	}
 	strbuf_deinit(&text);
@@ -174,7 +179,7 @@ static void put(struct window *window, struct window_labels *set, const char *na
 	while (at < set->list.len && strcmp(set->list.data[at].name, name) < 0)
 		at++;
 	struct arena *arena = &window->samples->arena;
-	const struct window_label label = {arena_strdup(arena, name), arena_strdup(arena, value)};
+	const struct window_label label = {arena_strdup(arena, name), arena_strndup(arena, value, value_length(value))};
 	if (at < set->list.len && !strcmp(set->list.data[at].name, name)) {
 		set->list.data[at] = label;
 		return;
@@ -266,7 +271,7 @@ void agent_labelling_apply(struct agent_labelling *labelling, const struct agent
 void agent_labelling_deinit(struct agent_labelling *labelling)
 {
 	for (size_t i = 0; i < labelling->environment.len; i++)
-		free_labels(&labelling->environment.data[i]);
+		agent_labels_deinit(&labelling->environment.data[i]);
 	vec_deinit(&labelling->environment);
 	map64_deinit(&labelling->environments);
 	map64_deinit(&labelling->threads);

@@ -30,7 +30,7 @@ enum { DETAIL = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES };
 
 struct push_options {
 	struct input_options input;
-	const char *to;
+	const char *sink; /* URL */
 	const char *host;
 	uint64_t window_ns;
 	agent_labels labels;
@@ -56,7 +56,7 @@ static struct error *parse_timeout(const struct option *option, const char *argu
 
 #define TYPE struct push_options
 static const struct option push_option_table[] = {
-	OPTION_STRING(0, "to", TYPE, to, "URL",
+	OPTION_STRING(0, "sink", TYPE, sink, "URL",
 		      "where they go, such as file:///FOLDER, clickhouse://HOST/DATABASE, otlp://HOST; the manual page has all"),
 	OPTION_STRING(0, "host", TYPE, host, "NAME", "the machine that they are of (default: what each recording says)"),
 	OPTION_CUSTOM_FLAGS(0, "label", TYPE, labels, "NAME=VALUE", "a label of all samples; may be repeated", agent_parse_label,
@@ -293,7 +293,8 @@ static struct error *read_parcel(const struct mapping *parcels, size_t *place, s
 	*place += sizeof(*ret) + ret->size;
 	if (!ret->error)
 		return NULL;
-	return error_new_kind((enum error_kind)(ret->error - 1), "%.*s", (int)ret->size, (const char *)*ret_batch);
+	cleanup_free char *message = mem_strndup((const char *)*ret_batch, ret->size);
+	return error_new_kind((enum error_kind)(ret->error - 1), "%s", message);
 }
 
 static struct error *send_parcels(struct fleet_sink *sink, const struct mapping *parcels, const char *path)
@@ -306,7 +307,7 @@ static struct error *send_parcels(struct fleet_sink *sink, const struct mapping 
 	for (bool end = false; !end;) {
 		struct error *error = read_parcel(parcels, &place, &parcel, &batch, &end);
 		if (!error && !end && fleet_sink_send(sink, parcel.id, batch, parcel.size, &error) == SINK_LATER)
-			error = error_wrap(error, "%s: not all is sent; to send it again makes nothing twice", path);
+			error = error_wrap(error, "%s: not everything was sent; sending it again stores nothing twice", path);
 		if (error)
 			return error;
 		samples += end ? 0 : parcel.samples;
@@ -344,7 +345,7 @@ static struct error *push_file(const struct push_options *options, struct fleet_
 
 static struct error *push_files(const struct push_options *options, const char *const *paths, int count)
 {
-	const struct fleet_sink_options sink_options = {.name = "--to", .url = options->to, .http = options->http};
+	const struct fleet_sink_options sink_options = {.name = "--sink", .url = options->sink, .http = options->http};
 	struct fleet_sink *sink;
 	struct error *error = fleet_sink_open(&sink_options, &sink);
 	if (error)
@@ -362,8 +363,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	(void)ret_status;
 	input_options_init(&options.input);
 	struct error *error = options_parse(push_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
-	if (!error && !options.to)
-		error = error_new_kind(ERROR_USAGE, "say where the recordings go with --to URL");
+	if (!error && !options.sink)
+		error = error_new_kind(ERROR_USAGE, "say where the recordings go with --sink URL");
 	if (!error && words && options.input.input)
 		error = error_new_kind(ERROR_USAGE, "name recordings with -i or without: '%s' is another one", argv[0]);
 	const char *one = options.input.input ? options.input.input : "perf.data";
@@ -373,7 +374,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"--to URL [<options>] [FILE...]", NULL};
+static const char *const usage[] = {"--sink URL [OPTIONS] [FILE...]", NULL};
 const struct command cmd_agent_push = {
 	.name = "agent push",
 	.summary = "Send recordings to an engine of a fleet",

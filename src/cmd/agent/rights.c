@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "fleet/sink_url.h"
 #include "kernel/sandbox.h"
 
 #include <linux/capability.h>
@@ -30,10 +31,9 @@
 /* The folder of "file:///FOLDER?format=…", which is made, since rules are about what exists; NULL = the sink is none. To be freed. */
 static char *folder_of(const char *url)
 {
-	static const char scheme[] = "file://";
-	if (!str_starts_with(url, scheme))
+	if (!str_starts_with(url, "file:///"))
 		return NULL;
-	char *folder = mem_strndup(url + strlen(scheme), strcspn(url + strlen(scheme), "?"));
+	char *folder = sink_url_path(url);
 	mkdir(folder, 0700);
 	return folder;
 }

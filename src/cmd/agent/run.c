@@ -158,11 +158,13 @@ static void tell_numbers(struct agent *agent)
 static void warn_of_rest(const struct agent_settings *old, const struct agent_settings *new)
 {
 	bool same = old->off_cpu == new->off_cpu && old->words.len == new->words.len && old->sampling.freq == new->sampling.freq &&
-		    old->sampling.callgraph == new->sampling.callgraph && old->sandbox == new->sandbox;
+		    old->sampling.callgraph == new->sampling.callgraph && old->sandbox == new->sandbox &&
+		    !strcmp(old->socket, new->socket) && !strcmp(old->metrics ? old->metrics : "", new->metrics ? new->metrics : "");
 	for (size_t i = 0; i < old->words.len && same; i++)
 		same = !strcmp(old->words.data[i].text, new->words.data[i].text);
 	if (!same)
-		log_warning("what is measured stays as it is until the agent is restarted ('systemctl restart perf-agent')");
+		log_warning(
+			"what is measured, and where the agent answers, stays as it is until it is restarted ('systemctl restart perf-agent')");
 }
 
 static struct error *reload(struct agent *agent)
@@ -193,7 +195,9 @@ static struct error *reload(struct agent *agent)
 	agent->settings = settings;
 	agent->cost.budget_percent = settings->budget_percent;
 	agent->cost.memory_budget = settings->memory;
+	pthread_mutex_lock(&agent->status.lock);
 	agent_identity_read(settings->host, &agent->identity);
+	pthread_mutex_unlock(&agent->status.lock);
 	return NULL;
 }
 

@@ -1,9 +1,10 @@
 /* Who asks the agent: its user on a socket ("text" or "json", the answer is text up to the end), programs on loopback by HTTP ("GET
- * /metrics"). A thread of its own answers one after the other, and waits for nobody longer than a second, so that nothing that is measured
- * waits for them. */
+ * /metrics"). A thread of its own answers one after the other, and waits for nobody longer than a second in all, so that nothing that is
+ * measured waits for them, nor the end of the agent. */
 #include "cmd/agent/agent.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -15,11 +16,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REQUEST_MAX = 4096, SECONDS = 1 };
+enum { REQUEST_MAX = 4096, PATIENCE_MS = 1000 };
+#define NS_PER_MS UINT64_C(1000000)
 
 struct agent_server {
 	struct agent_status *status;
@@ -47,6 +48,18 @@ static bool is_alive(const struct sockaddr_un *address)
 	return fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof(*address));
 }
 
+/* One whose agent was killed; a file that is none stays. */
+static struct error *remove_old_socket(const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st))
+		return NULL;
+	if (!S_ISSOCK(st.st_mode))
+		return error_new_kind(ERROR_USAGE, "--socket %s: a file is there that is not a socket: choose another path", path);
+	unlink(path);
+	return NULL;
+}
+
 char *agent_socket_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -66,7 +79,9 @@ static struct error *listen_local(struct agent_server *server, const char *path)
 	if (is_alive(&address))
 		return error_new("another agent answers on %s: 'perf agent status' asks it; choose another --socket for a second one",
 				 path);
-	unlink(path);
+	error = remove_old_socket(path);
+	if (error)
+		return error;
 	server->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	mode_t mask = umask(0177);
 	int failed = server->local < 0 || bind(server->local, (const struct sockaddr *)&address, sizeof(address)) ? errno : 0;
@@ -112,10 +127,23 @@ struct error *agent_server_open(const struct agent_settings *settings, struct ag
 
 /* ---- answering ---- */
 
-static void send_all(int fd, const char *data, size_t size)
+struct client {
+	int fd, end; /* end: the server's */
+	uint64_t until_ns;
+};
+
+/* Whether it can be read from, or written to, before its time is up and before all ends. */
+static bool is_ready(const struct client *client, short events)
 {
-	while (size) {
-		ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
+	struct pollfd fds[] = {{client->end, POLLIN, 0}, {client->fd, events, 0}};
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+	return now < client->until_ns && poll(fds, 2, (int)((client->until_ns - now) / NS_PER_MS) + 1) > 0 && !fds[0].revents;
+}
+
+static void give(const struct client *client, const char *data, size_t size)
+{
+	while (size && is_ready(client, POLLOUT)) {
+		ssize_t sent = send(client->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent <= 0)
 			return;
 		data += sent;
@@ -124,18 +152,19 @@ static void send_all(int fd, const char *data, size_t size)
 }
 
 /* Up to what ends a request, or its sender. */
-static void receive(int fd, const char *end, struct strbuf *ret)
+static void receive(const struct client *client, const char *end, struct strbuf *ret)
 {
 	char data[512];
 	ssize_t got;
-	while (ret->len < REQUEST_MAX && !strstr(strbuf_str(ret), end) && (got = recv(fd, data, sizeof(data), 0)) > 0)
+	while (ret->len < REQUEST_MAX && !strstr(strbuf_str(ret), end) && is_ready(client, POLLIN) &&
+	       (got = recv(client->fd, data, sizeof(data), MSG_DONTWAIT)) > 0)
 		strbuf_add(ret, data, (size_t)got);
 }
 
-static void answer_local(struct agent_server *server, int fd, struct strbuf *out)
+static void answer_local(struct agent_server *server, const struct client *client, struct strbuf *out)
 {
 	struct strbuf request = {0};
-	receive(fd, "\n", &request);
+	receive(client, "\n", &request);
 	if (str_starts_with(strbuf_str(&request), "json"))
 		agent_status_add_json(server->status, out);
 	else
@@ -144,10 +173,10 @@ static void answer_local(struct agent_server *server, int fd, struct strbuf *out
 }
 
 /* A page of another origin that somebody has open could ask as well: it isn't allowed to read the answer, and nothing can be changed. */
-static void answer_metrics(struct agent_server *server, int fd, struct strbuf *out)
+static void answer_metrics(struct agent_server *server, const struct client *client, struct strbuf *out)
 {
 	struct strbuf request = {0}, body = {0};
-	receive(fd, "\r\n\r\n", &request);
+	receive(client, "\r\n\r\n", &request);
 	const char *text = strbuf_str(&request);
 	bool known = str_starts_with(text, "GET /metrics ") || str_starts_with(text, "GET /metrics?");
 	if (known)
@@ -164,18 +193,16 @@ static void answer_metrics(struct agent_server *server, int fd, struct strbuf *o
 
 static void answer(struct agent_server *server, int listening)
 {
-	const struct timeval patience = {.tv_sec = SECONDS};
 	struct strbuf out = {0};
 	cleanup_close int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	const struct client client = {fd, server->end, clock_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * NS_PER_MS};
 	if (listening == server->local)
-		answer_local(server, fd, &out);
+		answer_local(server, &client, &out);
 	else
-		answer_metrics(server, fd, &out);
-	send_all(fd, strbuf_str(&out), out.len);
+		answer_metrics(server, &client, &out);
+	give(&client, strbuf_str(&out), out.len);
 	strbuf_deinit(&out);
 }
 
@@ -232,7 +259,8 @@ struct error *agent_ask(const char *path, const char *what, struct strbuf *ret)
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return error_system(errno, "no agent answers on %s: is it running ('systemctl status perf-agent'), with another --socket?",
 				    path);
-	send_all(fd, what, strlen(what));
+	if (send(fd, what, strlen(what), MSG_NOSIGNAL) < 0)
+		return error_system(errno, "%s", path);
 	while ((got = recv(fd, data, sizeof(data), 0)) > 0)
 		strbuf_add(ret, data, (size_t)got);
 	return got < 0 ? error_system(errno, "%s", path) : NULL;

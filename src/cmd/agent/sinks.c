@@ -2,12 +2,15 @@
 #include "cmd/agent/agent.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define NS_PER_MS UINT64_C(1000000)
 
 static struct error *open_sink(const struct agent_settings *settings, const struct agent_sink_settings *from, struct agent_sink *ret)
 {
@@ -44,8 +47,10 @@ struct error *agent_sinks_open(const struct agent_settings *settings, agent_sink
 
 void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms)
 {
+	uint64_t until = clock_now_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
 	for (size_t i = 0; i < sinks->len; i++) {
-		sender_close(sinks->data[i].sender, wait_ms);
+		uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+		sender_close(sinks->data[i].sender, now < until ? (unsigned int)((until - now) / NS_PER_MS) : 0);
 		fleet_sink_close(sinks->data[i].sink);
 		free(sinks->data[i].name);
 	}

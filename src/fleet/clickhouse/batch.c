@@ -177,31 +177,25 @@ static uint64_t stack_id(struct encoding *encoding, const struct samples_row *sa
 	return *id;
 }
 
-/* Labels of the set, and those of the window that it doesn't have: both are sorted. */
-static size_t merge_labels(const struct window_labels *own, const struct window_labels *all, struct strbuf *names, struct strbuf *values)
+/* Names and values of a set's labels, as two arrays. */
+static void add_labels(const struct window *window, uint32_t set, struct strbuf *columns)
 {
-	size_t count = 0, i = 0, k = 0;
-	while (i < own->list.len || k < all->list.len) {
-		int order = i == own->list.len ? 1 : k == all->list.len ? -1 : strcmp(own->list.data[i].name, all->list.data[k].name);
-		const struct window_label *label = order <= 0 ? &own->list.data[i] : &all->list.data[k];
-		i += order <= 0;
-		k += order >= 0;
-		row_add_text(names, label->name);
-		row_add_text(values, label->value);
-		count++;
-	}
-	return count;
+	struct window_labels labels = {0};
+	window_labels_of_set(window, set, &labels);
+	row_add_length(columns, labels.list.len);
+	for (size_t i = 0; i < labels.list.len; i++)
+		row_add_text(columns, labels.list.data[i].name);
+	row_add_length(columns, labels.list.len);
+	for (size_t i = 0; i < labels.list.len; i++)
+		row_add_text(columns, labels.list.data[i].value);
+	vec_deinit(&labels.list);
 }
 
 static void make_set(struct encoding *encoding, uint32_t number, struct label_set *ret)
 {
 	const struct window *window = encoding->window;
-	struct strbuf columns = {0}, names = {0}, values = {0};
-	size_t count = merge_labels(&window->sets.data[number], &window->labels, &names, &values);
-	row_add_length(&columns, count);
-	strbuf_add(&columns, strbuf_str(&names), names.len);
-	row_add_length(&columns, count);
-	strbuf_add(&columns, strbuf_str(&values), values.len);
+	struct strbuf columns = {0};
+	add_labels(window, number, &columns);
 	ret->id = id_of(&columns, LABELS_ID);
 	const char *service = window_label(window, number, "service");
 	service = service ? service : window_label(window, number, "unit");
@@ -213,8 +207,6 @@ static void make_set(struct encoding *encoding, uint32_t number, struct label_se
 		strbuf_add(row, columns.data, columns.len);
 	}
 	strbuf_deinit(&columns);
-	strbuf_deinit(&names);
-	strbuf_deinit(&values);
 }
 
 static int compare_rows(const void *a, const void *b)

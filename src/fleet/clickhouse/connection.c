@@ -137,19 +137,6 @@ void clickhouse_add_literal(struct strbuf *sql, const char *text, size_t length)
 	strbuf_add_char(sql, '\'');
 }
 
-/* As a part of a URL. */
-static void add_encoded(struct strbuf *out, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		bool plain = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || strchr("-_.~", c);
-		if (plain)
-			strbuf_add_char(out, (char)c);
-		else
-			strbuf_printf(out, "%%%02X", c);
-	}
-}
-
 /* ---- requests ---- */
 
 /* Codes of ClickHouse (system.errors) for rows that it can't read. */
@@ -188,7 +175,7 @@ static struct error *request(struct clickhouse *clickhouse, const char *query, c
 		      settings ? settings : "");
 	if (body) {
 		strbuf_add_str(&url, "&query=");
-		add_encoded(&url, query);
+		sink_url_add_encoded(&url, query);
 	}
 	const struct http_request http = {
 		.method = "POST",

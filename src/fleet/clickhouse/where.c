@@ -173,7 +173,7 @@ static struct error *parse_not(struct parsing *parsing)
 	if (!take_sign(parsing, "("))
 		return parse_term(parsing);
 	if (++parsing->depth > DEPTH_MAX)
-		return error_new_kind(ERROR_USAGE, "--where: more than %d brackets in one another", DEPTH_MAX);
+		return error_new_kind(ERROR_USAGE, "--where: more than %d brackets are nested", DEPTH_MAX);
 	struct error *error = parse_or(parsing);
 	if (!error && !take_sign(parsing, ")"))
 		error = expected(parsing, "and, or, or )");

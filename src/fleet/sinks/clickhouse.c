@@ -291,7 +291,7 @@ static struct error *check(void *state)
 		error = clickhouse_ask_number(sink->clickhouse, strbuf_str(&question), "", &count);
 		if (!error && !count)
 			error = error_new(
-				"the database '%s' has no table '%s', or the user must not see it: 'perf agent schema clickhouse' prints "
+				"the database '%s' has no table '%s', or the user may not see it: 'perf agent schema clickhouse' prints "
 				"what makes them",
 				database, *table);
 		strbuf_deinit(&question);

@@ -74,34 +74,11 @@ static void within_limits(void **state)
 	assert_int_equal(answer.status, 429);
 	assert_int_equal(answer.retry_after_s, 1);
 	strbuf_deinit(&answer.body);
-}
-
-static struct error *take(void *context, const void *data, size_t size)
-{
-	struct strbuf *all = context;
-	strbuf_add(all, data, size);
-	return all->len > 2 ? error_new("that is enough") : NULL;
-}
-
-static void streams(void **state)
-{
-	const struct http_request asked = request();
-	struct http_answer answer;
-	struct strbuf all = {0};
-	assert_null(http_stream(http, &asked, take, &all, &answer));
-	assert_string_equal(strbuf_str(&all), "{}");
-	assert_int_equal(answer.body.len, 0);
-	atomic_store(&way, RECEIVER_FAILS); /* whose words aren't data */
-	assert_null(http_stream(http, &asked, take, &all, &answer));
-	assert_int_equal(all.len, 2);
+	atomic_store(&way, RECEIVER_FAILS);
+	assert_null(http_do(http, &asked, 2, &answer));
 	assert_int_equal(answer.status, 500);
 	assert_string_equal(strbuf_str(&answer.body), "{}");
 	strbuf_deinit(&answer.body);
-	atomic_store(&way, RECEIVER_TAKES);
-	struct error *error = http_stream(http, &asked, take, &all, &answer);
-	assert_non_null(strstr(error_message(error), "that is enough"));
-	error_free(error);
-	strbuf_deinit(&all);
 }
 
 static void *stop_it(void *context)
@@ -133,7 +110,6 @@ int fleet_http_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(within_limits, start, stop),
-		cmocka_unit_test_setup_teardown(streams, start, stop),
 		cmocka_unit_test_setup_teardown(is_stopped, start, stop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ struct sending {
 static struct sending open_sender(bool on_disk, uint64_t limit)
 {
 	struct sending sending;
-	const struct fleet_sink_options options = {.name = "made", .url = url, .http.timeout_ms = 5000};
+	const struct fleet_sink_options options = {.name = "made", .url = url, .http.timeout_ms = 3600000};
 	assert_null(fleet_sink_open(&options, &sending.sink));
 	const struct sender_options sender = {.sink = sending.sink, .folder = on_disk ? folder : NULL, .limit = limit, .delay_ms = 1};
 	assert_null(sender_open(&sender, &sending.sender));
@@ -189,7 +189,7 @@ static void engines_in_trouble(void **state)
 	assert_int_equal(counts.attempts_failed, 5);
 }
 
-/* One that doesn't answer isn't waited for at the end, and what it hasn't taken stays. */
+/* One that does not answer for an hour is not waited for at the end, and what it has not taken stays. */
 static void an_engine_that_hangs(void **state)
 {
 	made->ways[0] = RECEIVER_HANGS;

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -35,6 +36,22 @@ static void parts(void **state)
 	sink_url_deinit(&url);
 }
 
+static void path(const char *url, const char *wanted)
+{
+	char *found = sink_url_path(url);
+	assert_string_equal(found, wanted);
+	free(found);
+}
+
+static void paths(void **state)
+{
+	path("file:///a%20b/c?keep=2", "/a b/c");
+	path("file:///a%25/#x", "/a%/");
+	path("otlp://me@web1:4318/x", "/x");
+	path("otlp://web1?keep=/x", "");
+	path("nothing", "");
+}
+
 static void refused(const char *text, const char *why, const char *without)
 {
 	struct sink_url url;
@@ -50,7 +67,10 @@ static void refusals(void **state)
 {
 	refused("otlp://me:hush@web1/", "password", "hush");
 	refused("otlp://web1/?kep=1", "'kep'; it has keep, limit", NULL);
-	refused("otlp://web1/?\x1b[2J", "\\x1b", "\x1b");
+	refused("otlp://web1/?\xff", "\\xff", "\xff");
+	refused("otlp://web1/?\x1b[2J", "control character", "\x1b");
+	refused("pyroscope://web1/?keep=a%0d%0aEvil:%20x", "control character", "Evil");
+	refused("otlp://web1/a%7F", "control character", NULL);
 	refused("otlp://web1:http/", "port", NULL);
 	refused("web1:4318", "scheme", NULL);
 	refused("://web1", "scheme", NULL);
@@ -58,6 +78,6 @@ static void refusals(void **state)
 
 int fleet_sink_url_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(parts), cmocka_unit_test(refusals)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(parts), cmocka_unit_test(paths), cmocka_unit_test(refusals)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

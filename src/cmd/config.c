@@ -92,6 +92,11 @@ static const char *const known_keys[] = {
 	"trace.no_inherit",
 	"trace.args_alignment",
 	"trace.add_events",
+	"fleet.token-file",
+	"fleet.password-file",
+	"fleet.ca-file",
+	"fleet.certificate-file",
+	"fleet.key-file",
 };
 
 static void warn_if_unknown(const char *name)

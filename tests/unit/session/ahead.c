@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "made_records.h"
 #include "session/session.h"
+#include "session/session_internal.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -225,13 +226,30 @@ static void test_same_turns(void **state)
 	assert_true(chosen.others < alone.others / 10);
 }
 
-/* Behind the others a round of more samples than digests are kept of. */
-static void make_long_round(struct strbuf *out)
+/* A round of more samples than digests are kept of. */
+static void add_long_round(struct strbuf *out)
 {
-	make_rounds(out);
 	for (uint64_t cpu = 0; cpu < 2; cpu++)
 		for (uint64_t i = 0; i < LONG_ROUND; i++)
 			add_sample(out, i % 3 ? OTHER_ID : WANTED_ID, 1000000000 + i * 10 + cpu);
+	made_round(out, 0);
+}
+
+static void make_long_round(struct strbuf *out)
+{
+	make_rounds(out);
+	add_long_round(out);
+}
+
+/* Nothing but samples that are known. */
+static void make_samples(struct strbuf *out)
+{
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		add_sample(out, WANTED_ID, 1000 + i);
+		if (i % 10 == 9)
+			made_round(out, i);
+	}
+	add_long_round(out);
 	made_round(out, 0);
 }
 
@@ -251,6 +269,59 @@ static void test_digests(void **state)
 		check_same(&plain, &chosen);
 		check_same(&plain, &ended);
 	}
+}
+
+/* The turn of one sample that was digested: by its digest, and without when nobody takes them any more. */
+static void check_turn(struct session *session, const struct order_item *item, const struct sample_digest *found)
+{
+	struct session_private *private = session->private;
+	struct error *error = NULL;
+	struct record with, without;
+	for (int i = 0; i < 2; i++) {
+		private->takes_digests = !i;
+		private->turn = item;
+		private->turn_end = item + 1;
+		private->turn_digest = (const uint8_t *)found;
+		assert_true(session_next_sample(session, i ? &without : &with, &error) > 0);
+	}
+	private->takes_digests = true;
+	assert_ptr_equal(with.digest, found);
+	check_digest(&with);
+	assert_null(without.digest);
+	assert_true(without.offset == with.offset && without.time == with.time && without.event == with.event);
+}
+
+/* The same on one thread, where each sample that is read has one. In the long round digests make room for others before the turn of their
+ * samples has come: these have none. */
+static void test_digests_of_turns(void **state)
+{
+	enum { ROOM = 4096 };
+	struct session *session = open_records(make_samples, 1);
+	struct session_private *private = session->private;
+	struct order_item *items = mem_alloc_array(ROOM, sizeof(*items));
+	struct error *error = NULL;
+	struct record record;
+	size_t count, digested = 0, without = 0;
+	assert_true(session_digest_samples(session, digest, NULL, 2));
+	uint8_t *digests = mem_alloc_array(ROOM, private->digest_size);
+	assert_true(session_next_sample(session, &record, &error) > 0);
+	while ((count = session_read_ahead(session, true, items, digests, ROOM)))
+		for (size_t i = 0; i < count; i++) {
+			const struct sample_digest *found = (const struct sample_digest *)(digests + i * private->digest_size);
+			without += !found->event;
+			if (found->event && !digested++)
+				check_turn(session, &items[i], found);
+			record = (struct record){.time = items[i].time, .event = found->event, .digest = found};
+			if (found->event)
+				check_digest(&record);
+		}
+	assert_int_equal(digested, SESSION_SLOTS);
+	assert_true(without > LONG_ROUND);
+	session_end_digests(session);
+	assert_true(!private->takes_digests && !private->digester);
+	free(digests);
+	free(items);
+	session_close(session);
 }
 
 /* Whoever has seen enough leaves a thread that is at work. */
@@ -313,8 +384,8 @@ int session_ahead_tests(void);
 int session_ahead_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_turns), cmocka_unit_test(test_digests), cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_others),	   cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_same_turns), cmocka_unit_test(test_digests), cmocka_unit_test(test_digests_of_turns),
+		cmocka_unit_test(test_left_early), cmocka_unit_test(test_others),  cmocka_unit_test(test_stops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,11 @@ static void sizes_are_guessed(void **state)
 	symbol_builder_add(&builder, 0x2000, 0, STB_GLOBAL, STT_FUNC, "unsized");
 	symbol_builder_settle(&builder, false);
 	struct symtab *symtab = symtab_build(&builder, 0, NULL);
+	uint64_t start, end;
+	assert_null(symtab_find_around(symtab, 0x1800, &start, &end));
+	assert_true(start == 0x1010 && end == 0x2000);
+	assert_string_equal(symtab_find_around(symtab, 0x1008, &start, &end)->name, "sized");
+	assert_true(start == 0x1000 && end == 0x1010);
 	assert_string_equal(name_at(symtab, 0xfff), "");
 	assert_string_equal(name_at(symtab, 0x100f), "sized");
 	assert_string_equal(name_at(symtab, 0x1010), "");

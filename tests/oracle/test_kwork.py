@@ -15,9 +15,22 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
 
+# A file in memory, where the folder is on no disk, raises no interrupt of a device: disks are read, too.
 LOAD = """
-import os, sys
+import mmap, os, sys
+page = mmap.mmap(-1, 4096)
+disks = []
+for name in os.listdir("/sys/block"):
+    try:
+        disks.append(os.open("/dev/" + name, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pass
 for i in range(20):
+    for disk in disks:
+        try:
+            os.preadv(disk, [page], i * 4096)
+        except OSError:
+            pass
     if i == 10:
         try:
             os.sched_setaffinity(0, {0})

@@ -239,7 +239,6 @@ void tracker_choose_events(struct tracker *tracker)
 	if (!tracker->session->reader->stable) /* events of a stream come with its records */
 		return;
 	session_choose_events(tracker->session, has_handler, tracker);
-	tracker_digest_ahead(tracker);
 }
 
 struct error *tracker_run(struct tracker *tracker)

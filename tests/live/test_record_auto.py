@@ -339,48 +339,15 @@ def test_frames_of_any_size(perf, live, walked, tracefs, tmp_path):
         assert all(stack[1:4] == ["leaf", "wide", "main"] and stack[-1] == "_start" for stack in found), found
 
 
-# Maps memory from two places at which Go's runtime has changed to the thread's own stack: for large pieces of memory, and for the stack of a goroutine that grows.
-GOROUTINES = r"""
-package main
-
-import "runtime/debug"
-
-var kept [][]byte
-
-//go:noinline
-func work() { kept = append(kept, make([]byte, 80<<20)) }
-
-//go:noinline
-func deep(n int) byte {
-	var room [1 << 20]byte
-	room[n] = 1
-	if n > 0 {
-		return deep(n-1) + room[0]
-	}
-	return room[0]
-}
-func main() {
-	debug.SetGCPercent(-1) // a collection that work() is to help with needs memory of its own, by chance
-	done := make(chan bool)
-	go func() {
-		for i := 0; i < 4; i++ {
-			work()
-		}
-		deep(100)
-		done <- true
-	}()
-	<-done
-}
-"""
+GOROUTINES = pathlib.Path(__file__).resolve().parent.parent / "guest/programs/goroutines.go"
 
 
 @pytest.mark.parametrize("words", [[], ["-ldflags=-s -w"], ["-buildmode=pie", "-ldflags=-s -w"]], ids=["whole", "stripped", "stripped-pie"])
 def test_stacks_of_goroutines(perf, live, walked, tracefs, tmp_path, words):
     """Behind what the runtime does on a thread's own stack comes the goroutine for which it does it; every stack has an end. Without symbols and debug information the same."""
-    if os.uname().machine not in ("x86_64", "aarch64") or not shutil.which("go"):
-        pytest.skip("needs go, on x86-64 or arm64")
-    (tmp_path / "routines.go").write_text(GOROUTINES)
-    subprocess.run(["go", "build", *words, "-o", tmp_path / "routines", tmp_path / "routines.go"], check=True, env=os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod"})
+    if os.uname().machine != "x86_64" or not shutil.which("go"):
+        pytest.skip("needs go, on x86-64")
+    subprocess.run(["go", "build", *words, "-o", tmp_path / "routines", GOROUTINES], check=True, env=os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod"})
     done = perf("record", "-v", "-g", "-e", "syscalls:sys_enter_mmap", "-e", "syscalls:sys_enter_futex", "-o", tmp_path / "data", "--", tmp_path / "routines")
     assert ", all complete" in done.stderr and count_copies(done.stderr)[1] == 0, done.stderr
     told = [(head, [name.removesuffix(".abi0") for name in stack]) for head, stack in stacks(perf, tmp_path / "data")]

@@ -1,5 +1,7 @@
-// Grows the stack of a goroutine, and gets memory for it from the kernel, which the runtime does on the thread's own stack.
+// Maps memory from two places at which Go's runtime has changed to the thread's own stack: for large pieces of memory, and for the stack of a goroutine that grows.
 package main
+
+import "runtime/debug"
 
 var kept [][]byte
 
@@ -16,6 +18,7 @@ func deep(n int) byte {
 	return room[0]
 }
 func main() {
+	debug.SetGCPercent(-1) // a collection that work() is to help with needs memory of its own, by chance
 	done := make(chan bool)
 	go func() {
 		for i := 0; i < 4; i++ {

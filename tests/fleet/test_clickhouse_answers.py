@@ -56,6 +56,14 @@ def test_what_is_right_is_shown(perf, database):
     assert "stack not stored" in ask(perf, database, stacks=b"").stdout
 
 
+@pytest.mark.parametrize("command", [["report", "--from"], ["fleet", "ls", "--from"], ["agent", "schema", "clickhouse", "--create"]], ids=" ".join)
+def test_only_clickhouse_is_asked(perf, database, command):
+    """Nobody else speaks its language."""
+    handler, url = database
+    done = perf(*command, url.replace("clickhouse", "pyroscope"))
+    assert done.returncode == 129 and "pyroscope:// is not ClickHouse" in done.stderr, done.stderr
+
+
 def test_nothing_is_left_behind(perf, database, tmp_path, monkeypatch):
     """The recording that is made of the answer has no name."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -25,13 +25,6 @@ struct clickhouse {
 	unsigned int wait_s;
 };
 
-static const char scheme_plain[] = "clickhouse://", scheme_tls[] = "clickhouses://";
-
-bool clickhouse_is_url(const char *url)
-{
-	return str_starts_with(url, scheme_plain) || str_starts_with(url, scheme_tls);
-}
-
 static void add_server(struct clickhouse *clickhouse, bool tls, const char *host, size_t length, const char *port)
 {
 	const char *port_default = tls ? "8443" : "8123";
@@ -56,6 +49,15 @@ static struct error *read_url(struct clickhouse *clickhouse)
 	struct sink_url *url = &clickhouse->url;
 	const char *also = sink_url_parameter(url, "also");
 	bool tls = !strcmp(url->scheme, "clickhouses");
+	if (!tls && strcmp(url->scheme, "clickhouse") != 0) {
+		struct strbuf safe = {0};
+		text_add_safe(&safe, url->scheme, strlen(url->scheme));
+		struct error *error =
+			error_new_kind(ERROR_USAGE, "%s:// is not ClickHouse, which alone can be asked: clickhouse:// or clickhouses://",
+				       strbuf_str(&safe));
+		strbuf_deinit(&safe);
+		return error;
+	}
 	if (!*url->host)
 		return error_new_kind(ERROR_USAGE, "clickhouse:// needs a host, as in clickhouse://db.example:8123/perf");
 	clickhouse->database = url->path[0] && url->path[1] ? url->path + 1 : CLICKHOUSE_DATABASE;

@@ -18,8 +18,6 @@
 
 struct clickhouse;
 
-/* Whether the URL is one of ClickHouse. */
-bool clickhouse_is_url(const char *url);
 /* Connects to nothing. */
 struct error *clickhouse_open(const char *url, const struct http_options *options, struct clickhouse **ret);
 void clickhouse_close(struct clickhouse *clickhouse);

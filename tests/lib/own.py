@@ -4,8 +4,8 @@ business here, and may be gone when the second of two programs looks for them.
 What stays, byte for byte and in its place: records of the recorder and of all that it started, of the idle task, of the kernel's threads and of threads that the
 kernel could not name any more (-1), and those that belong to no process. Samples of them go if they have an address in code that the kernel has generated, as for
 a neighbour's BPF programs: the kernel's symbols are those of the moment at which they are read; and samples of tracepoints that tell of a neighbour with an escape
-sequence in its name, which the kernel's perf prints as it is. So do records of generated code that came or went meanwhile (their time isn't 0), at which the
-kernel's perf may stop. Compressed records stay as they are."""
+sequence in its name, which the kernel's perf prints as it is. So do records of generated code that came or went meanwhile, at which the kernel's perf
+may stop. Compressed records stay as they are."""
 import contextlib
 import functools
 import os
@@ -17,7 +17,8 @@ import subprocess
 HEADER = struct.Struct("<IHH")
 MMAP, COMM, EXIT, FORK, READ, SAMPLE, MMAP2, SWITCH, SWITCH_CPU, NAMESPACES = 1, 3, 4, 7, 8, 9, 10, 14, 15, 16
 OF_A_PROCESS = {MMAP, COMM, EXIT, FORK, READ, MMAP2, NAMESPACES}  # these begin with the process's id
-KERNEL_CODE = {17, 18}  # ksymbol, bpf_event
+KSYMBOL, BPF_EVENT = 17, 18
+KERNEL_CODE = {KSYMBOL, BPF_EVENT}
 IN_THE_TRAILER = {SWITCH, SWITCH_CPU}
 WITH_MORE_BEHIND = {66, 71}  # tracing data, AUX data: in a pipe so many bytes follow, of which the record's first word tells
 ATTR = 64  # of a pipe
@@ -65,7 +66,6 @@ class Layout:
         self.ip = 8 + 8 * bool(fields & IDENTIFIER) if fields & IP else 0
         self.tid = 8 + 8 * before if fields & TID else 0
         self.chain = 8 + 8 * (before + sum(bool(fields & bit) for bit in (TID, TIME, ADDR, ID, STREAM, CPU, PERIOD))) if fields & CHAIN and not fields & READS else 0
-        self.time = 8 * sum(bool(fields & bit) for bit in (TIME, ID, STREAM, CPU, IDENTIFIER)) if flags & ID_ALL and fields & TIME else 0 # from the trailer's end
         self.named = bool(fields & RAW) and not fields & REGISTERS_AND_STACK
         self.trailer = 8 * sum(bool(fields & bit) for bit in (TID, TIME, ID, STREAM, CPU, IDENTIFIER)) if flags & ID_ALL and fields & TID else 0
 
@@ -142,14 +142,20 @@ def addresses(data, at, layout):
     return found
 
 
+def end_of_name(data, kind, at, size):
+    """Where what a record of generated code tells itself ends. What follows is zero in what the recorder tells of programs that were there already; the kernel's has its
+    thread and time there, not always where the record's size lets one look for them: it makes some longer than it says."""
+    return 24 if kind != KSYMBOL else data.find(b"\0", at + 24, at + size) - at
+
+
 def stays(data, kind, at, size, layouts, processes):
     if kind in OF_A_PROCESS:
         return struct.unpack_from("<I", data, at + 8)[0] in processes
     layout = layouts.of_sample(data, at) if kind == SAMPLE else layouts.first
     if kind in IN_THE_TRAILER and layout and layout.trailer:
         return struct.unpack_from("<I", data, at + size - layout.trailer)[0] in processes
-    if kind in KERNEL_CODE and layout and layout.time:
-        return not struct.unpack_from("<Q", data, at + size - layout.time)[0]
+    if kind in KERNEL_CODE:
+        return not any(data[at + end_of_name(data, kind, at, size) : at + size])
     if kind == SAMPLE and layout and layout.tid:
         return (struct.unpack_from("<I", data, at + layout.tid)[0] in processes and not generated(addresses(data, at, layout))
                 and not (layout.named and ESCAPE.search(data, at, at + size)))

@@ -47,7 +47,7 @@ RECORDINGS = {
     "half-timeless": ["-e", "cpu-clock/time=0/,task-clock"],
     "group": ["-e", "{cpu-clock,page-faults,context-switches}", "-F", "2000"],
     # Without neighbours such as "tmux: server": the kernel's tool cuts names at a space.
-    "switches": ["-a", "-e", "sched:sched_switch", "--filter", 'prev_comm !~ "* *" && next_comm !~ "* *"', "-e", "sched:sched_wakeup", "--filter", 'comm !~ "* *"'],
+    "switches": ["-a", "-e", "sched:sched_switch", "--filter", '!(prev_comm ~ "* *") && !(next_comm ~ "* *")', "-e", "sched:sched_wakeup", "--filter", '!(comm ~ "* *")'],
     "switch-chains": ["-a", "-g", "-e", "sched:sched_switch"],
     "syscalls": ["-e", "syscalls:sys_enter_newstat", "-e", "syscalls:sys_enter_openat"],
     "extras": ["-s", "-d", "-T", "-W", "--sample-cpu", "-F", "2000", "-e", "cpu-clock"],
@@ -141,6 +141,14 @@ def has_one_address_twice(oracle, path):
     return len({address for _, address in modes}) < len(modes)
 
 
+class Recordings(dict):
+    """The recordings by their names, and what the kernel's perf said where it made none."""
+
+    def __init__(self, made, refusals):
+        super().__init__(made)
+        self.refusals = refusals
+
+
 @pytest.fixture(scope="module")
 def recordings(oracle, tmp_path_factory):
     if not shutil.which("gcc"):
@@ -148,7 +156,7 @@ def recordings(oracle, tmp_path_factory):
     directory = tmp_path_factory.mktemp("report")
     (directory / "prog.c").write_text(PROGRAM)
     subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", directory / "prog", directory / "prog.c"], check=True)
-    made = {}
+    made, refusals = {}, {}
     for name, words in RECORDINGS.items():
         for _ in range(5):
             done = oracle.record(directory / f"{name}.data", *words, "--", directory / "prog", cwd=directory)
@@ -157,9 +165,11 @@ def recordings(oracle, tmp_path_factory):
                 break
         if done.returncode == 0:
             made[name] = directory / f"{name}.data"
+        else:
+            refusals[name] = done.stderr.strip()
     if "flat" not in made:
-        pytest.skip("the kernel's perf may not record here")
-    return made
+        pytest.skip(f"the kernel's perf may not record here: {refusals['flat']}")
+    return Recordings(made, refusals)
 
 
 def lines_of(text):
@@ -202,7 +212,7 @@ def report(program, path, words):
 def test_same_text(perf, oracle, recordings, tmp_path, options, names):
     looked_at = [name for name in names if name in recordings]
     if not looked_at:
-        pytest.skip(f"none of {names} could be recorded here")
+        pytest.skip(f"{' and '.join(names)} could not be recorded here: {recordings.refusals}")
     for name in looked_at:
         theirs = report(oracle, recordings[name], options.split())
         ours = report(perf, recordings[name], options.split())

@@ -192,8 +192,9 @@ static char *oracle_text(const struct recording *recording, const char *path)
 	return NULL;
 }
 
-/* What the kernel's perf says of the recording that is made of it; NULL: it can't be made here. A neighbour that loads and drops BPF programs meanwhile makes the
- * kernel's perf stop in the middle of what it recorded itself ("failed to process type: 17"): then it is made once more. */
+/* What the kernel's perf says of the recording that is made of it; NULL: it can't be made here. A neighbour that loads and drops BPF
+ * programs meanwhile makes the kernel's perf stop in the middle of what it recorded itself ("failed to process type: 17"): then it is made
+ * once more. */
 static char *record_readable(const struct recording *recording, const char *path)
 {
 	for (int attempts = 0; attempts < 50; attempts++) {

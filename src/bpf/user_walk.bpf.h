@@ -286,11 +286,12 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 	uint32_t base = row->base;
 	uint64_t from, cfa, ip, fp = walk->fp;
 	bool has_fp = walk->has_fp, in_memory = base == USER_STACKS_ALIGNED || base == USER_STACKS_SIGNAL;
+	bool from_sp = base == USER_STACKS_SIGNAL || (!HAS_THIRD && base == USER_STACKS_WIDE);
 
 	if (!find_base(walk, base, &from))
 		return false;
 	cfa = place(from, row->cfa);
-	if (HAS_THIRD && base == USER_STACKS_WIDE)
+	if (base == USER_STACKS_WIDE)
 		cfa = from + ((uint64_t)row->more << 16 | (uint16_t)row->cfa) * USER_STACKS_UNIT;
 	if (in_memory) {
 		if (!read_user(walk, cfa, &cfa))
@@ -298,7 +299,8 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 	} else {
 		if (base == USER_STACKS_STUB && (walk->address & 15) >= row->more)
 			cfa += sizeof(uint64_t);
-		from = cfa;
+		if (!from_sp)
+			from = cfa;
 	}
 	/* In the function's last instructions the frame pointer is the caller's again, which rules don't say. */
 	if (base == USER_STACKS_ALIGNED && walk->exact && (place(from, row->fp) < walk->sp || place(from, row->fp) >= cfa))
@@ -315,10 +317,10 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 		if (!walk->has_link)
 			return false;
 		ip = walk->link;
-	} else if (!read_user(walk, place(base == USER_STACKS_SIGNAL ? from : cfa, row->ip), &ip)) {
+	} else if (!read_user(walk, place(from_sp ? from : cfa, row->ip), &ip)) {
 		return false;
 	}
-	if (!HAS_THIRD && row->more && base != USER_STACKS_SWITCH)
+	if (!HAS_THIRD && base != USER_STACKS_SWITCH && (row->more || base == USER_STACKS_WIDE))
 		ip &= LINK_BITS;
 	if (ip == walk->ip && cfa == walk->sp)
 		return false;

@@ -52,8 +52,8 @@ struct packed_row packed_row_of(const struct frame_registers *numbers, const str
 	packed.base = row->cfa_register == numbers->sp ? PACKED_SP : PACKED_FP;
 	for (unsigned int i = 0; good && i < row->count; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
-		if (rule->reg == numbers->sp)
-			good = false;
+		if (rule->reg == numbers->sp) /* Go's on arm64: that it is the CFA, as it is without a rule */
+			good = rule->kind == CFI_IS_OFFSET && !rule->value;
 		else if (rule->reg == numbers->fp)
 			good = pack_place(row, rule, &packed.fp);
 		else if (rule->reg == numbers->ip)

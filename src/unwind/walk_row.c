@@ -77,14 +77,24 @@ static bool is_third(const struct frame_registers *numbers, const struct cfi_row
 	return true;
 }
 
+/* Where a register is kept in such a frame. On arm64, where nothing is pushed, that is near its lower end. */
+static bool is_kept_in_wide(const struct frame_registers *numbers, const struct cfi_row *row, unsigned int reg, int16_t *ret)
+{
+	const struct cfi_rule *rule = rule_of(row, reg);
+
+	if (numbers->third != ARCH_NO_REGISTER)
+		return is_kept_at(row, reg, ARCH_NO_REGISTER, ret);
+	return rule && rule->kind == CFI_AT_OFFSET && !(row->popped >> reg & 1) && to_units((int64_t)row->cfa_value + rule->value, ret);
+}
+
 static bool is_wide(const struct frame_registers *numbers, const struct cfi_row *row, struct walk_row *ret)
 {
 	int64_t units = row->cfa_value / WALK_UNIT;
 
 	if (row->cfa_kind != CFI_IS_OFFSET || row->cfa_register != numbers->sp || row->signal_frame || row->cfa_value % WALK_UNIT ||
-	    units <= INT16_MAX || units >> 24 || !is_kept_at(row, numbers->ip, ARCH_NO_REGISTER, &ret->ip))
+	    units <= INT16_MAX || units >> 24 || !is_kept_in_wide(numbers, row, numbers->ip, &ret->ip))
 		return false;
-	if (rule_of(row, numbers->fp) && !is_kept_at(row, numbers->fp, ARCH_NO_REGISTER, &ret->fp))
+	if (rule_of(row, numbers->fp) && !is_kept_in_wide(numbers, row, numbers->fp, &ret->fp))
 		return false;
 	ret->base = WALK_WIDE;
 	ret->cfa = (int16_t)(units & 0xffff);
@@ -140,10 +150,14 @@ struct walk_row walk_row_of(const struct cfi_section *section, const struct cfi_
 		return walk;
 	}
 	walk = (struct walk_row){.fp = WALK_SAME, .ip = WALK_SAME};
-	if (numbers->third != ARCH_NO_REGISTER && row->return_register == numbers->ip &&
+	if (row->return_register != numbers->ip)
+		return (struct walk_row){.base = WALK_OTHER};
+	if (is_wide(numbers, row, &walk))
+		return walk;
+	if (numbers->third != ARCH_NO_REGISTER &&
 	    (row->cfa_kind == CFI_IS_EXPRESSION
 		     ? is_aligned(numbers, row, &walk) || is_signal(numbers, row, &walk) || is_stub(numbers, row, &walk)
-		     : is_third(numbers, row, &walk) || is_wide(numbers, row, &walk)))
+		     : is_third(numbers, row, &walk)))
 		return walk;
 	return (struct walk_row){.base = WALK_OTHER};
 }

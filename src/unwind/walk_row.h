@@ -17,7 +17,8 @@ enum walk_base {
 	WALK_ALIGNED, /* in memory, at the frame pointer plus `cfa`; so are the saved registers. The stack was aligned anew */
 	WALK_STUB, /* of the procedure linkage table: the stack pointer plus `cfa`, and 8 more when the lower four bits of the address are
 			 `more` or above */
-	WALK_WIDE, /* x86-64: the stack pointer plus `cfa`, without its sign, plus `more` << 16: a frame of 128 KB or more. rbx is lost */
+	WALK_WIDE, /* the stack pointer plus `cfa`, without its sign, plus `more` << 16: a frame of 128 KB or more. rbx is lost. On arm64 the
+			 stack pointer is also what places are counted from, and each return address may carry an authentication code */
 	WALK_SWITCH, /* as WALK_SP, but in a function of Go's runtime that changes stacks (goroutines.h): if it has, the goroutine's comes next,
 			 `more`: enum walk_switch. rbx is lost */
 	WALK_SIGNAL, /* in memory, at the stack pointer plus `cfa`; so is all else. The caller was interrupted, it did not call */

@@ -1,4 +1,4 @@
-# guests: x86-61 x86-612
+# guests: all
 # Stacks that begin on a thread's own stack, where Go's runtime works, and go on on that of a goroutine.
 which goroutines >/dev/null || skip "needs go on the host"
 perf record -v -g -e syscalls:sys_enter_mmap -o data goroutines 2>err || fail "record: $(cat err)"

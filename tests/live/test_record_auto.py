@@ -301,36 +301,12 @@ def test_rules_of_what_runs_are_read_before_events(perf, live_system, walked, tm
     assert_whole(own(stacks(perf, tmp_path / "data")))
 
 
-# A frame of 200 KB, of which no copy shows the end, below it a small one.
-WIDE = r"""
-#include <unistd.h>
-static volatile long sink;
-__attribute__((noinline)) static void leaf(volatile char *room)
-{
-	for (int i = 0; i < 5; i++)
-		sink += getppid() + room[i];
-}
-__attribute__((noinline)) static void wide(void)
-{
-	volatile char room[200000];
-	room[0] = room[4] = 1;
-	leaf(room);
-	sink += room[1];
-}
-int main(void)
-{
-	wide();
-	return sink < 0;
-}
-"""
+PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "guest/programs"
 
 
 def test_frames_of_any_size(perf, live, walked, tracefs, tmp_path):
     """And rules that BOLT has put into a section of another name."""
-    if os.uname().machine != "x86_64":
-        pytest.skip("other rows have no room for it")
-    (tmp_path / "wide.c").write_text(WIDE)
-    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-fno-stack-clash-protection", "-o", tmp_path / "wide", tmp_path / "wide.c"], check=True)
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-fno-stack-clash-protection", "-o", tmp_path / "wide", PROGRAMS / "wide.c"], check=True)
     subprocess.run(["objcopy", "--rename-section", ".eh_frame=.bolt.org.eh_frame", tmp_path / "wide", tmp_path / "moved"], check=True)
     for name in ("wide", "moved"):
         done = perf("record", "-v", "-g", "-e", "syscalls:sys_enter_getppid", "-o", tmp_path / "data", "--", tmp_path / name)
@@ -339,15 +315,12 @@ def test_frames_of_any_size(perf, live, walked, tracefs, tmp_path):
         assert all(stack[1:4] == ["leaf", "wide", "main"] and stack[-1] == "_start" for stack in found), found
 
 
-GOROUTINES = pathlib.Path(__file__).resolve().parent.parent / "guest/programs/goroutines.go"
-
-
 @pytest.mark.parametrize("words", [[], ["-ldflags=-s -w"], ["-buildmode=pie", "-ldflags=-s -w"]], ids=["whole", "stripped", "stripped-pie"])
 def test_stacks_of_goroutines(perf, live, walked, tracefs, tmp_path, words):
     """Behind what the runtime does on a thread's own stack comes the goroutine for which it does it; every stack has an end. Without symbols and debug information the same."""
-    if os.uname().machine != "x86_64" or not shutil.which("go"):
-        pytest.skip("needs go, on x86-64")
-    subprocess.run(["go", "build", *words, "-o", tmp_path / "routines", GOROUTINES], check=True, env=os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod"})
+    if os.uname().machine not in ("x86_64", "aarch64") or not shutil.which("go"):
+        pytest.skip("needs go, on x86-64 or arm64")
+    subprocess.run(["go", "build", *words, "-o", tmp_path / "routines", PROGRAMS / "goroutines.go"], check=True, env=os.environ | {"HOME": str(tmp_path), "GOFLAGS": "-mod=mod"})
     done = perf("record", "-v", "-g", "-e", "syscalls:sys_enter_mmap", "-e", "syscalls:sys_enter_futex", "-o", tmp_path / "data", "--", tmp_path / "routines")
     assert ", all complete" in done.stderr and count_copies(done.stderr)[1] == 0, done.stderr
     told = [(head, [name.removesuffix(".abi0") for name in stack]) for head, stack in stacks(perf, tmp_path / "data")]

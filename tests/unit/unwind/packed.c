@@ -72,6 +72,34 @@ static void red_zone(void **state)
 	cfi_section_deinit(&section);
 }
 
+/* As Go describes functions of arm64: the caller's stack pointer is said to be the CFA. Where it isn't, a packed row can't tell. */
+static void stack_pointer_has_a_rule(void **state)
+{
+	enum { STACK_POINTER = 20 }; /* what it is said to be */
+	uint8_t go[] = {
+		20,   0,  0, 0, 0xff, 0xff, 0xff, 0xff, 3,    0,    1,	0x7c, 30, /* what leads back is in x30 */
+		12,   31, 0, 8, 30,   0x14, 31,	  0,	0,    0,    0,		  /* CFA = sp, x30 is as it is, sp = CFA + 0 */
+		28,   0,  0, 0, 0,    0,    0,	  0,	0,    0x10, 0,	0,    0,  0, 0, 0,
+		0x20, 0,  0, 0, 0,    0,    0,	  0,	0x44, 0x0e, 32, 0x9e, 8,  0, 0, 0, /* 0x1004: CFA = sp + 32, x30 at CFA - 32 */
+	};
+	const struct elf_file elf = {.is_64bit = true, .machine = EM_AARCH64};
+	struct cfi_section section;
+	cfi_section_init(&section, &elf, go, sizeof(go), 0, false);
+	struct packed_row packed = packed_row_at(&section, 0x1000);
+	assert_int_equal(packed.base, PACKED_SP);
+	assert_int_equal(packed.ip, PACKED_SAME);
+	packed = packed_row_at(&section, 0x1008);
+	assert_int_equal(packed.base, PACKED_SP);
+	assert_int_equal(packed.cfa * PACKED_UNIT, 32);
+	assert_int_equal(packed.ip * PACKED_UNIT, -32);
+	cfi_section_deinit(&section);
+
+	go[STACK_POINTER] = 4; /* sp = CFA - 16 */
+	cfi_section_init(&section, &elf, go, sizeof(go), 0, false);
+	assert_int_equal(packed_row_at(&section, 0x1008).base, PACKED_OTHER);
+	cfi_section_deinit(&section);
+}
+
 static void same_as_interpreted(void **state)
 {
 	static const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/aarch64-linux-gnu/libc.so.6",
@@ -111,6 +139,6 @@ int unwind_packed_tests(void);
 int unwind_packed_tests(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(functions_end), cmocka_unit_test(red_zone),
-					   cmocka_unit_test(same_as_interpreted)};
+					   cmocka_unit_test(stack_pointer_has_a_rule), cmocka_unit_test(same_as_interpreted)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

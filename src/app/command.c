@@ -1,6 +1,7 @@
 /* The list of commands is made by the build (tools/gen-registry); here it is searched and described. */
 #include "app/command.h"
 
+#include "base/log.h"
 #include "base/vec.h"
 
 #include <string.h>
@@ -30,7 +31,9 @@ struct error *command_run_with(const char *const *before, size_t count, char *co
 	for (int i = 0; i < word_count; i++)
 		vec_push(&all, words[i]);
 	vec_push(&all, NULL);
+	enum log_level level = log_level();
 	struct error *error = command_find(before[0])->run((int)all.len - 1, all.data, ret_status);
+	log_set_level(level); /* a -q in `before` is not for what we say afterwards */
 	vec_deinit(&all);
 	return error;
 }

@@ -42,6 +42,14 @@ static char *put_spaces(char *to, unsigned int count)
 
 char *digits_put_u64(char *to, uint64_t value, unsigned int width)
 {
+	if (value < 100 && !width) { /* most numbers */
+		if (value < 10) {
+			*to = (char)('0' + value);
+			return to + 1;
+		}
+		memcpy(to, &pairs[value * 2], 2);
+		return to + 2;
+	}
 	unsigned int count = value ? decimal_count(value) : 1;
 	to = put_spaces(to, width > count ? width - count : 0);
 	char *end = to + count, *at = end;

@@ -129,10 +129,18 @@ static void add_html_piece(struct strbuf *buf, const char *piece, size_t len)
 		strbuf_add(buf, piece, len);
 }
 
+/* What HTML gives a meaning to: & < > " ' are all among the first 64 characters. */
+static bool is_special(char c)
+{
+	static const uint64_t specials = 1ull << '&' | 1ull << '<' | 1ull << '>' | 1ull << '"' | 1ull << '\'';
+	unsigned char code = (unsigned char)c;
+	return code < 64 && specials >> code & 1;
+}
+
 void text_add_html(struct strbuf *buf, const char *string, size_t len)
 {
 	size_t plain = 0;
-	while (plain < len && is_plain((unsigned char)string[plain]) && !memchr("&<>\"'", string[plain], 5))
+	while (plain < len && is_plain((unsigned char)string[plain]) && !is_special(string[plain]))
 		plain++;
 	if (plain == len) {
 		strbuf_add(buf, string, len);

@@ -204,7 +204,7 @@ static struct error *open_live(struct offcpu *offcpu, struct event_catalog *cata
 		.workload = offcpu->workload.pid ? &offcpu->workload : NULL,
 		.ring_pages = command->ring_pages || !command->waits.wakers
 				      ? command->ring_pages
-				      : sampling_ring_pages_of_switches(offcpu->place.target.cpu_count),
+				      : sampling_ring_pages_of_switches(offcpu->place.target.cpu_count, false),
 	};
 	attached_warn(&offcpu->events, NULL);
 	return live_open(&live, &offcpu->live);

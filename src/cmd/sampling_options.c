@@ -156,11 +156,11 @@ struct error *sampling_check_freq(struct sampling *sampling)
 	return error;
 }
 
-size_t sampling_ring_pages_of_switches(size_t cpus)
+size_t sampling_ring_pages_of_switches(size_t cpus, bool kept)
 {
-	enum { RING = 16 << 20, TOGETHER = 128 << 20 };
-	size_t bytes = RING;
-	while (cpus * bytes > TOGETHER)
+	enum { RING = 16 << 20, TOGETHER = 128 << 20, LEAST = 2 << 20, KEPT_RING = 64 << 20, KEPT_TOGETHER = 256 << 20 };
+	size_t bytes = kept ? KEPT_RING : RING;
+	while (cpus * bytes > (kept ? KEPT_TOGETHER : TOGETHER))
 		bytes /= 2;
-	return limits_has_perfmon() && bytes >= RING / 8 ? bytes / (size_t)sysconf(_SC_PAGESIZE) : 0;
+	return limits_has_perfmon() && bytes >= LEAST ? bytes / (size_t)sysconf(_SC_PAGESIZE) : 0;
 }

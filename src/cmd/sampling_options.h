@@ -17,8 +17,9 @@ option_parse_fn option_ring_pages;
 struct error *sampling_parse_pages(const char *text, size_t *ret);
 
 /* The size of each buffer for every switch of all threads: a machine that is busy lets us read late, and what is lost is missing in what is
- * worked out from pairs of events. 0: as perf record has them. */
-size_t sampling_ring_pages_of_switches(size_t cpus);
+ * worked out from pairs of events. `kept`: they are written to a file, with a stack each, which takes more of both. 0: as perf record has
+ * them. */
+size_t sampling_ring_pages_of_switches(size_t cpus, bool kept);
 
 /* Settles -F and -c: beyond the kernel's limit it is the limit, with a word or, with `freq_strict`, an error. */
 struct error *sampling_check_freq(struct sampling *sampling);

@@ -69,6 +69,20 @@ C = {
             for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
             for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
         }""",
+    # A byte that goes to and fro.
+    "pingpong": """#include <unistd.h>
+        int main(void) {
+            int there[2], back[2];
+            char byte = 0;
+            if (pipe(there) || pipe(back)) return 1;
+            if (!fork()) {
+                close(there[1]);
+                while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1);
+                return 0;
+            }
+            for (int i = 0; i < 20000; i++)
+                if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) return 1;
+        }""",
     # Memory that is new at each page.
     "storm": """#include <sys/mman.h>
         int main(void) {
@@ -361,6 +375,14 @@ def test_whole_system_kept_as_a_recording(perf, tmp_path):
     made = rows(perf("where", "-a", "-o", tmp_path / "where.data", "--format", "json", "sh", "-c", "sleep 0.2; true"))
     assert not any(row["waiting_comm"] for row in made["reasons"]) and "kthreadd" not in {row["comm"] for row in made["reasons"]}
     assert {"sh", "sleep"} <= {row["comm"] for row in made["threads"]}
+
+
+def test_losses_of_a_recording_are_told(perf, programs, tmp_path):
+    """Buffers of a page are full after some switches: what is lost is said by who records, as by who reads the recording."""
+    path = tmp_path / "where.data"
+    said = perf("where", "-m", "1", "-o", path, programs / "pingpong").stderr
+    lost = re.search(r"[\d,]+ samples were lost.*", perf("where", "-i", path).stderr)[0]
+    assert lost in said and "use larger buffers (-m)" in lost
 
 
 def test_recording_that_others_read(perf, oracle, programs, tmp_path):

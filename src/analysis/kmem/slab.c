@@ -6,43 +6,43 @@
 #include "analysis/kmem/kmem_internal.h"
 
 #include "base/hash.h"
+#include "base/id_table.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { NO_CPU = -1, NO_NODE = -1 };
+enum { NO_CPU = -2, NO_NODE = -1 }; /* samples without a CPU have -1 */
 
+/* A line of the cache: each event looks at one object, mostly at one that no other event has looked at lately. */
 struct object {
 	struct kmem_slab_row row;
-	size_t caller;	   /* index of its latest allocation's */
-	uint64_t latest;   /* bytes of it */
-	int64_t allocated; /* the CPU where it was allocated, or NO_CPU */
+	uint64_t latest;   /* bytes of its latest allocation */
+	uint32_t caller;   /* … and the index of its row by call site */
+	int32_t allocated; /* the CPU where it was allocated, or NO_CPU */
 };
+_Static_assert(sizeof(struct object) == 64, "an object is a line of the cache");
 
-/* Few call sites make most allocations, and what was freed last is allocated first. */
-enum { RECENT_SITES = 64, RECENT_OBJECTS = 2048 };
+/* Few call sites make most allocations. */
+enum { RECENT_SITES = 64, LEAST_OBJECTS = 1 << 12 };
 
 struct recent_site {
 	uint64_t call_site;
-	size_t next; /* index of its row plus one; 0 = unused */
-};
-
-struct recent_object {
-	uint64_t address;
-	size_t next; /* index plus one; 0 = unused */
+	uint32_t next; /* index of its row plus one; 0 = unused */
 };
 
 struct slab_tracker {
 	struct kmem_slab *result;
 	VEC(struct kmem_slab_row) callers;
-	VEC(struct object) objects;
-	struct map64 by_site, by_address; /* index */
-	struct map64 nodes;		  /* of CPUs */
+	struct object *objects; /* by index: on lines of the cache */
+	size_t object_count, object_room;
+	struct id_table by_address; /* index of objects */
+	struct map64 by_site;	    /* index */
+	struct map64 nodes;	    /* of CPUs */
 	const struct features *features;
 	struct recent_site recent[RECENT_SITES];
-	struct recent_object recent_objects[RECENT_OBJECTS];
 };
 
 static void add_node(struct map64 *nodes, const struct feature_node *node)
@@ -76,15 +76,15 @@ void slab_tracker_destroy(struct slab_tracker *tracker)
 	if (!tracker)
 		return;
 	vec_deinit(&tracker->callers);
-	vec_deinit(&tracker->objects);
+	free(tracker->objects);
+	id_table_deinit(&tracker->by_address);
 	map64_deinit(&tracker->by_site);
-	map64_deinit(&tracker->by_address);
 	map64_deinit(&tracker->nodes);
 	kmem_slab_destroy(tracker->result);
 	free(tracker);
 }
 
-static size_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
+static uint32_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
 {
 	bool is_new;
 	struct recent_site *recent = &tracker->recent[(call_site ^ call_site >> 6) % RECENT_SITES];
@@ -95,44 +95,48 @@ static size_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
 		*index = tracker->callers.len;
 		vec_push(&tracker->callers, (struct kmem_slab_row){.call_site = call_site});
 	}
-	*recent = (struct recent_site){.call_site = call_site, .next = *index + 1};
-	return *index;
+	*recent = (struct recent_site){.call_site = call_site, .next = (uint32_t)*index + 1};
+	return (uint32_t)*index;
 }
 
-static struct recent_object *recent_object(struct slab_tracker *tracker, uint64_t address)
+static inline uint32_t address_hash(uint64_t address)
 {
-	enum { LEAST_BITS = 3, PAGE_BITS = 12 };
-	return &tracker->recent_objects[(address >> LEAST_BITS ^ address >> PAGE_BITS) % RECENT_OBJECTS];
+	return (uint32_t)hash_u64(address);
 }
 
-static bool is_of(const struct recent_object *recent, uint64_t address)
+/* NULL when nothing was allocated there. */
+static inline struct object *known_object(const struct slab_tracker *tracker, uint64_t address, uint32_t hash)
 {
-	return recent->next && recent->address == address;
+	struct id_probe probe;
+	uint32_t id = id_table_first(&tracker->by_address, hash, &probe);
+	while (id != ID_NONE && tracker->objects[id].row.object != address)
+		id = id_table_next(&tracker->by_address, &probe);
+	return id == ID_NONE ? NULL : &tracker->objects[id];
+}
+
+static void grow_objects(struct slab_tracker *tracker)
+{
+	size_t room = vec_grown(tracker->object_room, LEAST_OBJECTS);
+	struct object *objects = mem_alloc_table(room, sizeof(*objects));
+	if (tracker->object_count)
+		memcpy(objects, tracker->objects, tracker->object_count * sizeof(*objects));
+	free(tracker->objects);
+	tracker->objects = objects;
+	tracker->object_room = room;
 }
 
 static struct object *get_object(struct slab_tracker *tracker, uint64_t address)
 {
-	struct recent_object *recent = recent_object(tracker, address);
-	if (!is_of(recent, address)) {
-		bool is_new;
-		uint64_t *index = map64_insert(&tracker->by_address, address, &is_new);
-		if (is_new) {
-			*index = tracker->objects.len;
-			vec_push(&tracker->objects, (struct object){.row = {.object = address}});
-		}
-		*recent = (struct recent_object){.address = address, .next = *index + 1};
-	}
-	return &tracker->objects.data[recent->next - 1];
-}
-
-/* NULL when nothing was allocated there. */
-static struct object *known_object(struct slab_tracker *tracker, uint64_t address)
-{
-	const struct recent_object *recent = recent_object(tracker, address);
-	if (is_of(recent, address))
-		return &tracker->objects.data[recent->next - 1];
-	const uint64_t *index = map64_find(&tracker->by_address, address);
-	return index ? &tracker->objects.data[*index] : NULL;
+	uint32_t hash = address_hash(address);
+	struct object *object = known_object(tracker, address, hash);
+	if (object)
+		return object;
+	if (tracker->object_count == tracker->object_room)
+		grow_objects(tracker);
+	id_table_insert(&tracker->by_address, hash, (uint32_t)tracker->object_count);
+	object = &tracker->objects[tracker->object_count++];
+	*object = (struct object){.row = {.object = address}};
+	return object;
 }
 
 static void add(struct kmem_slab_row *row, uint64_t requested, uint64_t allocated)
@@ -151,14 +155,14 @@ void slab_on_alloc(void *context, const struct tracker_event *event)
 	if (!result->allocations)
 		find_nodes(tracker);
 	uint64_t call_site = event->values[0], requested = event->values[2], allocated = event->values[3];
-	size_t caller = get_caller(tracker, call_site);
+	uint32_t caller = get_caller(tracker, call_site);
 	struct object *object = get_object(tracker, event->values[1]);
 	add(&tracker->callers.data[caller], requested, allocated);
 	add(&object->row, requested, allocated);
 	object->row.call_site = call_site;
 	object->caller = caller;
 	object->latest = allocated;
-	object->allocated = event->cpu;
+	object->allocated = (int32_t)event->cpu;
 	result->requested += requested;
 	result->allocated += allocated;
 	result->allocations++;
@@ -171,11 +175,11 @@ void slab_on_alloc(void *context, const struct tracker_event *event)
 void slab_on_free(void *context, const struct tracker_event *event)
 {
 	struct slab_tracker *tracker = ((struct kmem_trackers *)context)->slab;
-	struct object *object = tracker ? known_object(tracker, event->values[0]) : NULL;
+	struct object *object = tracker ? known_object(tracker, event->values[0], address_hash(event->values[0])) : NULL;
 	if (!object)
 		return;
 	tracker->result->freed += object->latest;
-	if (object->allocated != event->cpu) {
+	if (object->allocated != (int32_t)event->cpu) {
 		object->row.ping_pong++;
 		tracker->callers.data[object->caller].ping_pong++;
 	}
@@ -231,13 +235,13 @@ struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct
 	struct kmem_slab *result = tracker->result;
 	tracker->result = NULL;
 	result->caller_count = options->callers ? tracker->callers.len : 0;
-	result->object_count = options->rows ? tracker->objects.len : 0;
+	result->object_count = options->rows ? tracker->object_count : 0;
 	result->callers = mem_alloc_array(result->caller_count + 1, sizeof(*result->callers));
 	result->objects = mem_alloc_array(result->object_count + 1, sizeof(*result->objects));
 	for (size_t i = 0; i < result->caller_count; i++)
 		result->callers[i] = tracker->callers.data[i];
 	for (size_t i = 0; i < result->object_count; i++)
-		result->objects[i] = tracker->objects.data[i].row;
+		result->objects[i] = tracker->objects[i].row;
 	sort_rows(result->callers, result->caller_count, options->slab_sort.callers);
 	sort_rows(result->objects, result->object_count, options->slab_sort.rows);
 	return result;

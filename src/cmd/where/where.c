@@ -188,7 +188,8 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 		.sampling = &where->sampling,
 		.target = &where->place.target,
 		.workload = where->workload.pid ? &where->workload : NULL,
-		.ring_pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches(where->place.target.cpu_count),
+		.ring_pages =
+			command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches(where->place.target.cpu_count, false),
 		.opened = where->switches ? where_switches_direct : NULL,
 		.begun = where->switches ? where_switches_begin : NULL,
 		.context = where->switches,
@@ -271,7 +272,8 @@ static struct error *record(const struct where_command *command, int word_count,
 	}
 	event_catalog_destroy(catalog);
 	strbuf_printf(&names, ",cpu-clock/freq=%llu/", (unsigned long long)command->freq);
-	size_t pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches((size_t)sysconf(_SC_NPROCESSORS_ONLN));
+	size_t pages =
+		command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches((size_t)sysconf(_SC_NPROCESSORS_ONLN), true);
 	cleanup_free char *rings = mem_printf("%zu", pages);
 	const char *before[15] = {"record",
 				  "-a",

@@ -10,24 +10,30 @@
 #include "view/timechart/timechart.h"
 
 #include "base/digits.h"
+#include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { X_DIGITS = 8 }; /* behind the point */
 enum { SLOT = 30, CPU_HEIGHT = 55, ROW_HEIGHT = 25, LEGEND = 12, FLUSH = 1 << 16 };
 enum { NS_PER_US = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000, ROUND = 100 * NS_PER_MS };
+enum { BAND_TEXT = 32 }; /* room of an attribute that is a height */
 
 struct drawing {
 	const struct timechart *chart;
 	const struct timechart_drawing *options;
 	const struct sink *sink;
 	struct strbuf out;
-	uint64_t origin; /* time of the left edge */
+	uint64_t origin;		    /* time of the left edge */
+	const struct timechart_row *titled; /* `title` is how the titles of its spans begin: "sort:4711 " */
+	struct strbuf title;
+	struct band *cpu_bands; /* of CPUs */
 };
 
 /* ---- shared with the page ---- */
@@ -118,13 +124,6 @@ static void add_html(struct strbuf *out, const char *text)
 	text_add_html(out, text, strlen(text));
 }
 
-static void add_duration(struct strbuf *out, uint64_t ns)
-{
-	bool is_short = ns < NS_PER_MS;
-	strbuf_add_fixed(out, (double)ns / (is_short ? NS_PER_US : NS_PER_MS), 1);
-	strbuf_add_str(out, is_short ? " us" : " ms");
-}
-
 /* An attribute, of millions: text of a known length and a number, where there is room for ATTRIBUTE bytes. Returns the end. */
 enum { ATTRIBUTE = 128 };
 static inline char *put_number(char *to, const char *before, size_t length, double value, unsigned int digits)
@@ -135,8 +134,38 @@ static inline char *put_number(char *to, const char *before, size_t length, doub
 }
 #define PUT_NUMBER(to, before, value, digits) put_number(to, before, sizeof(before) - 1, value, digits)
 
+static void add_duration(struct strbuf *out, uint64_t ns)
+{
+	char *start = strbuf_reserve(out, ATTRIBUTE), *end;
+	if (ns < NS_PER_MS)
+		end = PUT_NUMBER(start, "", (double)ns / NS_PER_US, 1);
+	else
+		end = PUT_NUMBER(start, "", (double)ns / NS_PER_MS, 1);
+	memcpy(end, ns < NS_PER_MS ? " us" : " ms", 3);
+	strbuf_advance(out, (size_t)(end + 3 - start));
+}
+
+/* How high rectangles lie, as text: the same for many, one after the other. */
+struct band {
+	struct {
+		char text[BAND_TEXT]; /* copied as a whole, of which `length` bytes count */
+		size_t length;
+	} y, tall;
+};
+
+static struct band band_of(double y, double tall)
+{
+	char text[2 * ATTRIBUTE] = "";
+	struct band band = {0};
+	band.y.length = (size_t)(PUT_NUMBER(text, "\" y=\"", y, 1) - text);
+	memcpy(band.y.text, text, BAND_TEXT);
+	band.tall.length = (size_t)(PUT_NUMBER(text, "\" height=\"", tall, 1) - text);
+	memcpy(band.tall.text, text, BAND_TEXT);
+	return band;
+}
+
 /* The beginning of a rectangle, up to its title's text; add_end() is what belongs behind that. */
-static void add_box(struct drawing *drawing, const char *class, uint64_t begin, uint64_t end, double y, double tall)
+static void add_box(struct drawing *drawing, const char *class, uint64_t begin, uint64_t end, const struct band *band)
 {
 	enum { ATTRIBUTES = 4 };
 	struct strbuf *out = &drawing->out;
@@ -145,9 +174,11 @@ static void add_box(struct drawing *drawing, const char *class, uint64_t begin, 
 	strbuf_add_str(out, class);
 	char *start = strbuf_reserve(out, (size_t)ATTRIBUTES * ATTRIBUTE), *to = start;
 	to = PUT_NUMBER(to, "\" x=\"", x, X_DIGITS);
-	to = PUT_NUMBER(to, "\" y=\"", y, 1);
+	memcpy(to, band->y.text, BAND_TEXT);
+	to += band->y.length;
 	to = PUT_NUMBER(to, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
-	to = PUT_NUMBER(to, "\" height=\"", tall, 1);
+	memcpy(to, band->tall.text, BAND_TEXT);
+	to += band->tall.length;
 	strbuf_advance(out, (size_t)(to - start));
 	strbuf_add_literal(out, "\"><title>");
 }
@@ -235,7 +266,7 @@ static void add_cpu(struct drawing *drawing, uint32_t cpu)
 	const struct timechart *chart = drawing->chart;
 	struct strbuf name = {0};
 	strbuf_printf(&name, "CPU %" PRIu32, cpu);
-	add_box(drawing, "cpu", drawing->origin, chart->end, cpu_y(drawing, cpu), CPU_HEIGHT);
+	add_box(drawing, "cpu", drawing->origin, chart->end, &drawing->cpu_bands[cpu]);
 	add_html(&drawing->out, chart->cpu_name ? chart->cpu_name : strbuf_str(&name));
 	add_end(drawing);
 	add_text(drawing, "cpu-name", TEXT_X, cpu_y(drawing, cpu) + TEXT_Y, strbuf_str(&name));
@@ -261,6 +292,17 @@ static void add_who(struct strbuf *out, const struct timechart_row *row, uint32_
 	strbuf_add_str(out, close);
 }
 
+/* Spans of a row come one after the other. */
+static void add_titled(struct drawing *drawing, const struct timechart_row *row)
+{
+	if (drawing->titled != row) {
+		strbuf_clear(&drawing->title);
+		add_who(&drawing->title, row, row->tid, ":", " ");
+		drawing->titled = row;
+	}
+	strbuf_add(&drawing->out, drawing->title.data, drawing->title.len);
+}
+
 /* What a span says when the pointer rests on it. */
 static void add_span_title(struct drawing *drawing, const struct timechart_row *row, size_t number)
 {
@@ -274,7 +316,7 @@ static void add_span_title(struct drawing *drawing, const struct timechart_row *
 		strbuf_printf(out, "%s fd=%" PRId64 " bytes=%" PRIu64 " error=%" PRId64 " merges=%" PRIu64 " ",
 			      timechart_kind_name(span->kind), call.fd, call.bytes, call.error, call.merges);
 	} else {
-		add_who(out, row, row->tid, ":", " ");
+		add_titled(drawing, row);
 		strbuf_add_str(out, places[span->kind]);
 		strbuf_add_u64(out, span->cpu, 0);
 		strbuf_add_char(out, ' ');
@@ -291,7 +333,7 @@ static void add_runs(struct drawing *drawing, const struct timechart_row *row)
 		if (span->kind != TIMECHART_RUNNING || span->cpu >= drawing->chart->cpu_count)
 			continue;
 		add_box(drawing, timechart_highlights(drawing->options, row, span) ? "running highlight" : "running", span->begin,
-			span->end, cpu_y(drawing, span->cpu), CPU_HEIGHT);
+			span->end, &drawing->cpu_bands[span->cpu]);
 		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
@@ -320,7 +362,7 @@ static void add_power(struct drawing *drawing)
 		}
 		static const char *const classes[] = {"idle idle1", "idle idle2", "idle idle3"};
 		uint64_t class = power->state > CLASSES ? CLASSES : power->state ? power->state : 1;
-		add_box(drawing, classes[class - 1], power->begin, power->end, cpu_y(drawing, power->cpu), CPU_HEIGHT);
+		add_box(drawing, classes[class - 1], power->begin, power->end, &drawing->cpu_bands[power->cpu]);
 		strbuf_printf(&drawing->out, "idle C%" PRIu64 " ", power->state);
 		add_duration(&drawing->out, power->end - power->begin);
 		add_end(drawing);
@@ -339,16 +381,18 @@ static void add_call(struct drawing *drawing, const struct timechart_row *row, s
 	double share = row->most_bytes ? (double)call.bytes / (double)row->most_bytes * half : 0;
 	double tall = ROW_HEIGHT * (span->kind == TIMECHART_POLL ? 1 : share < least ? least : share);
 	double y = row_y(drawing, row) + (outgoing ? ROW_HEIGHT - tall : 0);
-	add_box(drawing, call.error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, y, tall);
+	const struct band band = band_of(y, tall);
+	add_box(drawing, call.error ? "error" : timechart_kind_name(span->kind), span->begin, span->end, &band);
 }
 
 static void add_row(struct drawing *drawing, const struct timechart_row *row)
 {
 	enum { TEXT_Y = 12 };
+	const struct band band = band_of(row_y(drawing, row), ROW_HEIGHT);
 	struct strbuf label = {0};
 	timechart_add_label(&label, drawing->chart, row);
 	strbuf_printf(&drawing->out, "<g class=\"row\" data-row=\"%zu\">\n", row->place);
-	add_box(drawing, "process", row->begin, row->end, row_y(drawing, row), ROW_HEIGHT);
+	add_box(drawing, "process", row->begin, row->end, &band);
 	add_html(&drawing->out, strbuf_str(&label));
 	add_end(drawing);
 	for (size_t i = 0; i < row->spans.len; i++) {
@@ -360,7 +404,7 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 		else
 			add_box(drawing,
 				timechart_highlights(drawing->options, row, span) ? "running highlight" : timechart_kind_name(span->kind),
-				span->begin, span->end, row_y(drawing, row), ROW_HEIGHT);
+				span->begin, span->end, &band);
 		add_span_title(drawing, row, i);
 		add_end(drawing);
 	}
@@ -402,6 +446,9 @@ static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *w
 static void add_cpus(struct drawing *drawing)
 {
 	const struct timechart *chart = drawing->chart;
+	drawing->cpu_bands = mem_alloc_array(chart->cpu_count, sizeof(*drawing->cpu_bands));
+	for (uint32_t cpu = 0; cpu < chart->cpu_count; cpu++)
+		drawing->cpu_bands[cpu] = band_of(cpu_y(drawing, cpu), CPU_HEIGHT);
 	for (uint32_t cpu = 0; cpu < cpu_rows(chart); cpu++)
 		add_cpu(drawing, cpu);
 	for (size_t i = 0; i < chart->rows.len && !chart->io; i++)
@@ -425,6 +472,8 @@ struct error *timechart_write_svg(const struct timechart *chart, const struct ti
 	strbuf_add_str(&drawing.out, "</svg>\n");
 	sink_move(out, &drawing.out);
 	strbuf_deinit(&drawing.out);
+	strbuf_deinit(&drawing.title);
+	free(drawing.cpu_bands);
 	int failed = sink_flush(out);
 	return failed ? error_system(failed, "timechart") : NULL;
 }

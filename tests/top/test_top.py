@@ -204,10 +204,40 @@ def test_branches_before_samples(perf):
 
 
 def test_what_a_live_view_cannot(perf):
-    for word in ("--stitch-lbr", "--overwrite", "-D"):
+    for word in ("--stitch-lbr", "-D"):
         done = perf("top", word)
         assert done.returncode
-        assert re.search("perf record|-m gives|perf kallsyms", done.stderr), done.stderr
+        assert re.search("perf record|perf kallsyms", done.stderr), done.stderr
+
+
+TWO_NAMES = """
+import os, pathlib, sys
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+for line in sys.stdin:
+    for name in line.split():
+        pathlib.Path("/proc/self/comm").write_text(name)
+        for _ in range(3000):
+            os.getppid()
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("words, kept", [(["--overwrite"], "last"), (["-e", "syscalls:sys_enter_getppid/overwrite/"], "last"), ([], "first")], ids=["all", "event", "not"])
+def test_newest_samples_stay(screens, tracefs, words, kept):
+    """More comes than a buffer of a page holds while nobody reads it: the last samples are shown instead of the first ones."""
+    with subprocess.Popen([sys.executable, "-c", TWO_NAMES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        events = words if "-e" in words else ["-e", "syscalls:sys_enter_getppid", *words]
+        shown = screens(*events, "-m", "1", "-s", "comm", "-p", process.pid)
+        shown.until(lambda screen: any("No samples yet" in line for line in screen))
+        shown.process.send_signal(signal.SIGSTOP)
+        os.waitpid(shown.process.pid, os.WUNTRACED)
+        process.stdin.write("first last\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n"
+        shown.process.send_signal(signal.SIGCONT)
+        screen = shown.until(rows)
+        process.stdin.close()
+    assert [line.split()[-1] for line in rows(screen)] == [kept]
 
 
 def test_several_events_have_headings(screens, spin):

@@ -27,6 +27,9 @@ static struct error *choose_events(struct top *top, struct event_catalog *catalo
 	struct error *error = event_words_apply(&top->options->words, &top->events, catalog, top->options->sampling.by_cpu);
 	if (!error && !top->events.events.len)
 		error = sampling_add_default(&top->events, catalog, !limits_can_profile_kernel());
+	for (size_t i = 0; i < top->events.events.len && top->options->overwrite; i++)
+		if (!top->events.events.data[i]->overwrite)
+			top->events.events.data[i]->overwrite = EVENT_YES;
 	return error;
 }
 

@@ -27,6 +27,7 @@ struct top_options {
 	uint64_t entries;	  /* rows; 0 = as many as the terminal has room for */
 	bool zero;		  /* each screen shows only what came since the last one */
 	bool hide_kernel, hide_user;
+	bool overwrite; /* where more comes than is read, the newest samples stay */
 };
 
 /* options.c */

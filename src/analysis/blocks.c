@@ -2,6 +2,7 @@
  * added up by function and last instruction. */
 #include "analysis/blocks.h"
 
+#include "analysis/branch_counters.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -37,8 +38,9 @@ struct first_runs {
 
 struct gathering {
 	VEC(struct stretch) stretches;
-	VEC(struct first_runs) runs; /* of the stretch of this number; empty when nobody asks for them */
-	struct map64 index;	     /* hash → stretch */
+	VEC(struct first_runs) runs;	 /* of the stretch of this number; empty when nobody asks for them */
+	VEC(struct branch_count) counts; /* the same, as many for each as there are counters */
+	struct map64 index;		 /* hash → stretch */
 	uint64_t cycles;
 };
 
@@ -46,6 +48,8 @@ struct block_lines {
 	struct machine *machine;
 	const struct blocks_options *options;
 	bool all_branches; /* recorded: what is between two records is code without jumps that were taken */
+	size_t counter_count;
+	unsigned int counter_width; /* bits of each */
 };
 
 static bool is_before(const struct run *a, const struct run *b)
@@ -101,6 +105,32 @@ static struct first_runs *runs_of(struct gathering *gathering, size_t stretch)
 	return &gathering->runs.data[stretch];
 }
 
+static struct branch_count *counts_of(struct gathering *gathering, size_t stretch, size_t counters)
+{
+	while (gathering->counts.len < (stretch + 1) * counters)
+		vec_push(&gathering->counts, (struct branch_count){0});
+	return counters ? &gathering->counts.data[stretch * counters] : NULL;
+}
+
+static void add_counts(struct branch_count *to, const struct branch_count *more, size_t counters)
+{
+	for (size_t i = 0; i < counters; i++) {
+		to[i].sum += more[i].sum;
+		to[i].saturated |= more[i].saturated;
+	}
+}
+
+/* Those of a branch record, which are packed into a word. */
+static void add_packed_counts(struct branch_count *to, uint64_t packed, const struct block_lines *source)
+{
+	uint64_t most = (1ull << source->counter_width) - 1;
+	for (size_t i = 0; i < source->counter_count && i * source->counter_width < 64; i++) {
+		uint64_t times = packed >> i * source->counter_width & most;
+		to[i].sum += times;
+		to[i].saturated |= times == most;
+	}
+}
+
 static void gathering_init(void *state, void *context)
 {
 	*(struct gathering *)state = (struct gathering){0};
@@ -143,6 +173,8 @@ static void add_sample(void *state, void *argument, const struct event *event, c
 									  .record = (uintptr_t)sample->header,
 									  .depth = (uint32_t)i,
 									  .cycles = (uint32_t)cycles});
+		if (cycles && sample->branch_counters && source->counter_count)
+			add_packed_counts(counts_of(gathering, number, source->counter_count), sample->branch_counters[i], source);
 		before = source->all_branches ? branch->to : 0;
 	}
 }
@@ -151,10 +183,13 @@ static void gathering_merge(void *into, void *from, void *context)
 {
 	struct gathering *a = into;
 	const struct gathering *b = from;
+	size_t counters = ((const struct block_lines *)context)->counter_count;
 	for (size_t i = 0; i < b->stretches.len; i++) {
 		size_t number = add_stretch(a, &b->stretches.data[i]);
 		if (i < b->runs.len)
 			add_runs(runs_of(a, number), &b->runs.data[i]);
+		if (i * counters < b->counts.len)
+			add_counts(counts_of(a, number, counters), &b->counts.data[i * counters], counters);
 	}
 	a->cycles += b->cycles;
 }
@@ -164,6 +199,7 @@ static void gathering_deinit(void *state, void *context)
 	struct gathering *gathering = state;
 	vec_deinit(&gathering->stretches);
 	vec_deinit(&gathering->runs);
+	vec_deinit(&gathering->counts);
 	map64_deinit(&gathering->index);
 }
 
@@ -226,8 +262,9 @@ static int compare_blocks(const void *a, const void *b)
 	return difference ? difference : x->last.dso_addr < y->last.dso_addr ? -1 : x->last.dso_addr > y->last.dso_addr;
 }
 
-static struct blocks *make_blocks(struct resolver *resolver, const struct gathering *gathering)
+static void make_blocks(struct resolver *resolver, const struct gathering *gathering, struct blocks *blocks)
 {
+	size_t counters = blocks->counter_count;
 	VEC(struct making) list = {0};
 	struct map64 index = {0};
 	for (size_t i = 0; i < gathering->stretches.len; i++) {
@@ -240,15 +277,18 @@ static struct blocks *make_blocks(struct resolver *resolver, const struct gather
 		uint64_t *slot = map64_insert(&index, hash_combine((uintptr_t)last.symbol, last.dso_addr), &is_new);
 		if (is_new) {
 			*slot = list.len;
-			vec_push(&list, (struct making){0});
+			vec_push(&list,
+				 (struct making){.block.counts = arena_zalloc(&blocks->arena, counters * sizeof(struct branch_count))});
 		}
 		add_block(&list.data[*slot], first_address(resolver, stretch, &last), stretch,
 			  i < gathering->runs.len ? &gathering->runs.data[i] : NULL, &last);
+		if (i * counters < gathering->counts.len)
+			add_counts(list.data[*slot].block.counts, &gathering->counts.data[i * counters], counters);
 	}
 	map64_deinit(&index);
-	struct blocks *blocks = mem_zalloc(sizeof(*blocks));
-	*blocks = (struct blocks){
-		.list = mem_alloc_array(list.len + 1, sizeof(*blocks->list)), .count = list.len, .cycles = gathering->cycles};
+	blocks->list = mem_alloc_array(list.len + 1, sizeof(*blocks->list));
+	blocks->count = list.len;
+	blocks->cycles = gathering->cycles;
 	for (size_t i = 0; i < blocks->count; i++) {
 		blocks->list[i] = finish_block(&list.data[i]);
 		blocks->average_cycles += block_average(&blocks->list[i]);
@@ -256,7 +296,6 @@ static struct blocks *make_blocks(struct resolver *resolver, const struct gather
 	vec_deinit(&list);
 	if (blocks->count)
 		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
-	return blocks;
 }
 
 struct error *blocks_create(struct session *session, struct resolver *resolver, const struct blocks_options *options, struct blocks **ret)
@@ -266,16 +305,24 @@ struct error *blocks_create(struct session *session, struct resolver *resolver, 
 					       .sample = add_sample,
 					       .merge = gathering_merge,
 					       .deinit = gathering_deinit};
+	struct blocks *blocks = mem_zalloc(sizeof(*blocks));
+	if (options->counters)
+		blocks->counters = branch_counters_of(&session->reader->events, options->event, &blocks->arena, &blocks->counter_count);
 	struct block_lines source = {.machine = session->machine,
 				     .options = options,
-				     .all_branches = options->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY};
+				     .all_branches = options->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY,
+				     .counter_count = blocks->counter_count,
+				     .counter_width = branch_counters_width(&session->reader->features)};
 	struct gathering *gathering;
 	struct error *error = session_reduce(session, &reducer, &source, (void **)&gathering);
-	if (error)
+	if (error) {
+		blocks_destroy(blocks);
 		return error;
-	*ret = make_blocks(resolver, gathering);
+	}
+	make_blocks(resolver, gathering, blocks);
 	gathering_deinit(gathering, NULL);
 	free(gathering);
+	*ret = blocks;
 	return NULL;
 }
 
@@ -284,5 +331,6 @@ void blocks_destroy(struct blocks *blocks)
 	if (!blocks)
 		return;
 	free(blocks->list);
+	arena_deinit(&blocks->arena);
 	free(blocks);
 }

@@ -10,7 +10,9 @@
 #pragma once
 
 #include "analysis/report/fold.h"
+#include "base/arena.h"
 #include "base/error.h"
+#include "result/branch_counts.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
 
@@ -28,6 +30,7 @@ struct block {
 	bool has_first;		   /* a branch led there; else it stands for one that isn't known */
 	uint64_t runs[BLOCK_RUNS]; /* with options.runs: cycles of its first runs from `first` on, in the order of time */
 	unsigned int run_count;
+	struct branch_count *counts; /* one for each of the counters; NULL = there are none */
 };
 
 struct blocks {
@@ -35,6 +38,10 @@ struct blocks {
 	size_t count;
 	uint64_t cycles;	 /* of all branch records, also of those in unknown functions */
 	uint64_t average_cycles; /* the sum over the blocks of what each takes on average */
+	/* Events of the group that branch records count. */
+	struct branch_counter *counters;
+	size_t counter_count;
+	struct arena arena;
 };
 
 struct blocks_options {
@@ -42,7 +49,8 @@ struct blocks_options {
 	/* … those that pass the session's filter and this one, which is called on several threads; NULL = all. */
 	bool (*accept)(void *context, const struct fold_sample *sample);
 	void *context;
-	bool runs; /* each block's first runs are wanted */
+	bool runs;     /* each block's first runs are wanted */
+	bool counters; /* so are branch counters, where the event has some */
 };
 
 /* The resolver must outlive it. */

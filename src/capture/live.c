@@ -196,8 +196,10 @@ static struct error *open_counters(const struct live_options *options, struct li
 	struct sampling sampling = *options->sampling;
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < events->events.len && !error; i++)
+	for (size_t i = 0; i < events->events.len && !error; i++) {
 		error = sampling_refuse(events->events.data[i], false);
+		sampling.listener |= events->events.data[i]->overwrite == EVENT_YES; /* side-band must not be overwritten */
+	}
 	if (!error && options->off_cpu)
 		error = off_cpu_samples_add_event(events, options->catalog);
 	if (!error)
@@ -219,6 +221,7 @@ static void choose_recorder(const struct live_options *options, struct live *liv
 		.quiet = true,
 		.ring_pages = options->ring_pages,
 		.drain_every_ns = options->tick_ns ? options->tick_ns : TICK_NS,
+		.reads_overwritten = true,
 		.start_disabled = options->delay_ms > 0,
 		.synthesize_tasks = true,
 		.synthesize_cgroups = sampling->cgroups,

@@ -273,7 +273,7 @@ static void give_round(const struct recorder_sink *sink, uint64_t ended_ns)
 static struct error *end_pass(struct recorder *recorder, uint64_t begun_ns, uint64_t bytes)
 {
 	/* What comes at the end from rings that are overwritten is older than the rounds of the others would allow. */
-	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
+	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder) || recorder->options->reads_overwritten;
 	/* Readers show a round when they have seen the next ones: who waits for the stream gets these though nothing happens. */
 	bool waited_for = recorder->options->drain_every_ns && recorder->empty_rounds < ROUNDS_BEHIND;
 
@@ -308,7 +308,8 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 		recorder->options->source->begin(recorder->options->source->context);
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];
-		bool waits = !all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes);
+		bool keeps = ring->overwrite ? !recorder->options->reads_overwritten : ring_pending(ring) < recorder->options->flush_bytes;
+		bool waits = !all && keeps;
 		if (waits && !recorder->traces)
 			continue;
 		move_near(recorder, ring);

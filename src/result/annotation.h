@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "result/branch_counts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ struct annotation_value {
 struct annotation_cycles {
 	double ipc;		       /* instructions a cycle in the block that it is in; 0 = not known */
 	uint64_t average, least, most; /* cycles of the block that ends here; 0 = none does */
+	/* How often that ran, and what happened meanwhile: one for each of the annotation's counters; NULL = there are none. */
+	uint64_t runs;
+	const struct branch_count *counts;
 };
 
 /* What one event has in the function, and in the whole recording. */
@@ -83,7 +87,7 @@ struct annotation_style {
 	enum annotation_places { PLACES_NONE, PLACES_NUMBERS, PLACES_FILES } places;
 	bool data_types;      /* behind instructions that access memory, what of, where that is known */
 	bool cycle_range;     /* compact: the least and the most cycles as well as the average */
-	bool counts;	      /* a table of the sampled addresses first (-v) */
+	bool counts;	      /* -v: a table of the sampled addresses first; compact: numbers of branch counters, not letters */
 	double least_percent; /* of source lines in the summary */
 };
 
@@ -100,9 +104,11 @@ struct annotation {
 	const char *subject_id; /* what values are of: "event"; stable, lower case */
 	struct annotation_event *events;
 	size_t event_count;
-	struct annotation_value *values;   /* lines × events; 0 but for instructions */
-	struct annotation_cycles *cycles;  /* by line; NULL = the first event's branch records count none */
-	const char **data_types;	   /* by line, "struct item +0x8 (next)"; entries and all may be NULL; unsafe bytes still in it */
+	struct annotation_value *values;  /* lines × events; 0 but for instructions */
+	struct annotation_cycles *cycles; /* by line; NULL = the first event's branch records count none */
+	const char **data_types;	  /* by line, "struct item +0x8 (next)"; entries and all may be NULL; unsafe bytes still in it */
+	struct branch_counter *counters;  /* events that branch records count */
+	size_t counter_count;
 	double ipc, ipc_coverage;	   /* of all blocks; per cent of the instructions that are in one */
 	struct annotation_source *sources; /* hottest first */
 	size_t source_count;

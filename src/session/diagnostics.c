@@ -35,6 +35,15 @@ static void add_events(const struct session *session, enum count what, struct st
 		strbuf_add_char(out, ')');
 }
 
+/* A ring is stopped while what was overwritten in it is read. */
+static const char *reason_of_loss(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.write_backward)
+			return "buffers that overwrite what is oldest take nothing while they are read (--overwrite)";
+	return "the buffers were full; use larger buffers (-m) or a lower frequency (-F)";
+}
+
 static void add_loss(const struct session *session, struct strbuf *out)
 {
 	char lost_text[32], kept_text[32];
@@ -43,9 +52,8 @@ static void add_loss(const struct session *session, struct strbuf *out)
 	double share = 100.0 * (double)lost / ((double)lost + (double)kept);
 	strbuf_printf(out, "%s %s lost", number_format_grouped(lost, lost_text), session->lost_samples ? "samples were" : "records were");
 	add_events(session, session->lost_samples ? COUNT_LOST_SAMPLES : COUNT_LOST, out);
-	strbuf_printf(out,
-		      ", %s samples were recorded (%.*f%% lost): the buffers were full; use larger buffers (-m) or a lower frequency (-F)",
-		      number_format_grouped(kept, kept_text), share < 1 ? 2 : 0, share);
+	strbuf_printf(out, ", %s samples were recorded (%.*f%% lost): %s", number_format_grouped(kept, kept_text), share < 1 ? 2 : 0, share,
+		      reason_of_loss(&session->reader->events));
 }
 
 static void begin_sentence(struct strbuf *out)

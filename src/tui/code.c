@@ -49,6 +49,7 @@ static const struct key_help keys[] = {
 	{"b", "shares of periods, or of samples"},
 	{"p", "shares of the function, or of the whole recording"},
 	{"c", "the least and the most cycles of a block, or only the average (of branch records with cycles)"},
+	{"B", "what the letters of branch counters stand for (of branch records with counters)"},
 	{"T", "the type and member of the data that an instruction accesses (of programs with debug information)"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
@@ -417,6 +418,10 @@ static bool change(struct code_window *code, int key)
 	case 's':
 		code->no_source = !code->no_source;
 		choose_lines(code);
+		break;
+	case 'B':
+		if (!counters_explain(code->terminal, code->source.annotation->counters, code->source.annotation->counter_count))
+			code_note(code, COUNTERS_MISSING);
 		break;
 	case 'j':
 		code->no_arrows = !code->no_arrows;

@@ -379,3 +379,14 @@ void help_show(struct terminal *terminal, const char *title, const struct key_he
 	text_show(terminal, title, strbuf_str(&text));
 	strbuf_deinit(&text);
 }
+
+bool counters_explain(struct terminal *terminal, const struct branch_counter *counters, size_t count)
+{
+	struct strbuf text = {0};
+	if (!count)
+		return false;
+	branch_counters_add_legend(counters, count, "", &text);
+	text_show(terminal, BRANCH_COUNTERS_TITLE, strbuf_str(&text));
+	strbuf_deinit(&text);
+	return true;
+}

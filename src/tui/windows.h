@@ -1,8 +1,10 @@
 /* Windows on a screen: a menu, a question, a long text. Each takes the keys until it is closed; who opens it draws the screen anew then. */
 #pragma once
 
+#include "result/branch_counts.h"
 #include "tui/terminal.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The last line of a screen, of which words may have so many columns: its parts, three spaces apart, are shown as far as they fit as a
@@ -31,3 +33,7 @@ struct key_help {
 };
 /* Lists of keys, one after the other, as a text. */
 void help_show(struct terminal *terminal, const char *title, const struct key_help *const *lists, size_t count);
+
+/* What the letters of branch counters stand for. False, if there are none; COUNTERS_MISSING says so. */
+bool counters_explain(struct terminal *terminal, const struct branch_counter *counters, size_t count);
+#define COUNTERS_MISSING "there are no branch counters: record with -j any,counter on a processor that has them"

@@ -24,8 +24,10 @@ struct writing {
 	const struct annotation *annotation;
 	struct strbuf *out;
 	bool color;
-	unsigned int address_width, label_width, mnemonic_width, raw_width, value_width, number_width;
+	unsigned int address_width, label_width, mnemonic_width, raw_width, value_width, number_width, counters_width;
 };
+
+#define COUNTERS_TITLE "Branch Counter"
 
 static unsigned int hex_digits(uint64_t value)
 {
@@ -54,6 +56,29 @@ static bool has_offset(const struct annotation_style *style, const struct annota
 	return line->is_target || style->offsets == OFFSETS_ALL || (style->offsets == OFFSETS_CALLS && line->flow == FLOW_CALL);
 }
 
+/* What branch counters tell of the block that ends at a line. */
+static void add_counters(const struct annotation *annotation, size_t line, struct strbuf *out)
+{
+	const struct annotation_cycles *cycles = &annotation->cycles[line];
+	if (cycles->counts)
+		branch_counts_add_text(annotation->counters, cycles->counts, annotation->counter_count, cycles->runs,
+				       annotation->style.counts, out);
+}
+
+/* So that the longest text fits. */
+static unsigned int counters_width(const struct annotation *annotation)
+{
+	unsigned int width = sizeof(COUNTERS_TITLE) - 1;
+	struct strbuf text = {0};
+	for (size_t i = 0; annotation->counter_count && i < annotation->lines.len; i++) {
+		strbuf_clear(&text);
+		add_counters(annotation, i, &text);
+		width = larger(width, (unsigned int)text.len);
+	}
+	strbuf_deinit(&text);
+	return width;
+}
+
 static void writing_init(struct writing *writing, const struct annotation *annotation, struct strbuf *out)
 {
 	const struct annotation_style *style = &annotation->style;
@@ -74,6 +99,7 @@ static void writing_init(struct writing *writing, const struct annotation *annot
 	}
 	if (!style->compact)
 		writing->number_width = larger(writing->number_width, writing->address_width);
+	writing->counters_width = counters_width(annotation);
 }
 
 static void add_safe(struct strbuf *out, const char *text)
@@ -152,6 +178,12 @@ static void add_cycles(const struct writing *writing, size_t line)
 	else if (cycles->average)
 		snprintf(text, sizeof(text), "%" PRIu64, cycles->average);
 	strbuf_printf(writing->out, "%*s ", width, text);
+	if (!annotation->counter_count)
+		return;
+	struct strbuf counts = {0};
+	add_counters(annotation, line, &counts);
+	strbuf_printf(writing->out, "%*s ", (int)writing->counters_width, strbuf_str(&counts));
+	strbuf_deinit(&counts);
 }
 
 /* The titles of these. */
@@ -163,6 +195,8 @@ static void add_cycle_titles(const struct writing *writing)
 		return;
 	strbuf_add_chars(writing->out, ' ', blank > used ? blank - used : 1);
 	strbuf_printf(writing->out, annotation->style.cycle_range ? "    IPC        Cycle(min/max)" : "    IPC  Cycle");
+	if (annotation->counter_count)
+		strbuf_printf(writing->out, " %*s", (int)writing->counters_width, COUNTERS_TITLE);
 	strbuf_printf(writing->out, "   (Average IPC: %.2f, IPC Coverage: %.1f%%)", annotation->ipc, annotation->ipc_coverage);
 }
 

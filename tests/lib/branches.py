@@ -146,3 +146,22 @@ def padded(script, samples=60):
         entries = ",".join([f"{nowhere}/P0"] + [f"{nowhere}/P{first + i}" for i in range(30)])
         more.append(f"sample ip=0x401020 pid=77 tid=77 time=4 period=1000 branch={entries}")
     return "\n".join(head) + "\n" + recording.of_absent("\n".join(more) + "\n") + "\n".join(chosen) + "\n"
+
+
+def with_counters(script, width=2):
+    """The same with branch counters: of two events of a group, cycles (A) and branch-misses (B), so many bits each; another event, and one that counts by
+    itself (C), have no samples. Counts are made up from addresses: those of each branch record are told with the text, in its order."""
+    head = "event {} type=0 config={} period=1000 sample={}|ID branch=0x80008 ids={} members={} flags=sample_id_all,mmap,comm,mmap2"
+    kind = re.search(r"^event .* sample=(\S+)", script, re.M)[1]
+    events = [head.format(*words) for words in (("cycles", 0, kind, 1, 3), ("branch-misses", 5, kind, 2, 0), ("cache-misses", 3, kind, 3, 0), ("instructions", 1, kind, 4, 1))]
+    events[2] = events[2].replace("0x80008", "0x8")
+    lines, counts = [], []
+    for line in re.sub("^event .*$", "\n".join(["feature event_desc", "feature group_desc", *events]), script, flags=re.M).splitlines():
+        if line.startswith("sample"):
+            pairs = [(int(a, 16) % (1 << width), int(b, 16) // 3 % (1 << width)) for a, b in re.findall(r"(0x[0-9a-f]+)>(0x[0-9a-f]+)", line)]
+            counts += pairs
+            line += " id=1 counts=" + ",".join(hex(a | b << width) for a, b in pairs)
+        elif re.match("mmap|comm|fork", line):
+            line += " id=1"
+        lines.append(line)
+    return "\n".join(lines) + "\n", counts

@@ -390,3 +390,76 @@ def test_cycles_of_instructions_on_a_screen(perf, made, changed):
     with screens.Screen([perf, "annotate", "-i", "flat.data", "fib"], directory, columns=120) as screen:
         screen.until("h: help", without=["IPC"])
         screen.after("c", "there are no cycles: record with -b")
+
+
+# ---- branch counters: the kernel's perf 6.1 doesn't know them; 6.12 shows these letters, but for a '+' that it takes over from one event to the next ----
+
+LEGEND = ["cycles = A", "branch-misses = B", "'-' No event occurs", "'+' Event occurrences may be lost due to branch counter saturated"]
+
+
+def counters_text(letters, counts, numbers, most=3):
+    """Of the runs of a block, as letters or as numbers."""
+    words = []
+    for letter, each in zip(letters, zip(*counts)):
+        average, full = -(-sum(each) // len(each)), most in each
+        if numbers:
+            words.append(f"{letter}={average or '-'}{'+' if full else ' '}")
+        else:
+            words.append(f"|{letter * min(average, 3)}{'-' if not average else '+' if full or average > 3 else ' '}".ljust(5))
+    return ",".join(words) if numbers else "".join(words) + "|"
+
+
+@pytest.fixture(scope="module")
+def with_counters(made):
+    """By last instruction: the counts of its runs, and their cycles."""
+    script, counts = branches.with_counters(made[1])
+    (made[2] / "counters.data").write_bytes(recording.make(script))
+    runs, number = collections.defaultdict(list), iter(counts)
+    for line in script.splitlines():
+        for source, cycles in re.findall(r"(0x\w+)>0x\w+/[MP](\d+)", line) if line.startswith("sample") else []:
+            runs[int(source, 16)].append((next(number), int(cycles)))
+    return runs
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("numbers", [False, True], ids=["letters", "numbers"])
+def test_counters_of_blocks(perf, made, with_counters, numbers, jobs):
+    words = ["report", "--total-cycles", "-i", made[2] / "counters.data", "--jobs", jobs, *(["-v"] if numbers else [])]
+    rows = [json.loads(line) for line in perf(*words, "--format", "json").stdout.splitlines()]
+    wanted = sorted((sum(cycles for _, cycles in runs), counters_text("AB", [counts for counts, _ in runs], numbers)) for runs in with_counters.values())
+    assert sorted((row["cycles"], row["branch_counter"]) for row in rows) == wanted and len({text for _, text in wanted}) > 4
+    lines = perf(*words, "--stdio").stdout.splitlines()
+    at = lines.index("# Branch counter abbr list:")
+    assert lines[at + 1:at + 6] == [*(f"# {line}" for line in LEGEND), "#"] and " Avg Cycles                  Branch Counter  " in lines[at + 6]
+    assert "Branch Counter" not in perf("report", "--total-cycles", "--stdio", "-i", made[2] / "perf.data").stdout
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["letters", "numbers"])
+def test_counters_of_instructions(perf, made, with_counters, numbers):
+    program, _, directory = made
+    done = perf("annotate", "--stdio2", "--no-source", "-i", directory / "counters.data", "sum", *(["-v"] if numbers else []))
+    lines = [line for line in done.stdout.splitlines()[2:] if not line.rstrip().endswith("():")]
+    column = lines[0].index("Branch Counter")
+    found = [line[column:column + 14].strip() for line in lines[1:]]
+    wanted = [counters_text("AB", [counts for counts, _ in with_counters[address]], numbers).strip() if address in with_counters else ""
+              for address in addresses_of(program, "sum")]
+    assert found == wanted and sum(map(bool, found)) > 3
+    assert "Branch Counter" not in perf("annotate", "--stdio2", "-i", directory / "perf.data", "sum").stdout
+
+
+def test_counters_on_a_screen(perf, made, with_counters):
+    """B says what the letters stand for, as in the kernel's perf 6.12."""
+    if perf("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    with screens.Screen([perf, "report", "--total-cycles", "-i", "counters.data"], made[2], columns=130) as screen:
+        screen.until("row 1 of", "Branch Counter", "|AA  |BB  |")
+        screen.after("B", "Branch counter abbr list", *LEGEND)
+        screen.after("q", "row 1 of")
+        screen.after("a", "h: help", "IPC  Cycle", "Branch Counter", "|")
+        screen.after("B", "Branch counter abbr list", *LEGEND)
+        screen.after("q", "h: help")
+        screen.after("h", "Keys of instructions", "what the letters of branch counters stand for")
+    for words in (["annotate", "-i", "perf.data", "fib"], ["report", "--total-cycles", "-i", "perf.data"]):
+        with screens.Screen([perf, *words], made[2], columns=130) as screen:
+            screen.until(": help", without=["Branch Counter"])
+            screen.after("B", "there are no branch counters: record with -j any,counter")

@@ -415,21 +415,9 @@ def test_code_between_branches(perf, oracle, folder, words):
 @pytest.mark.parametrize("caps,width", [("", 2), ("feature cpu_pmu_caps branch_counter_nr 4 branch_counter_width 4\n", 4)], ids=["usual", "told"])
 def test_counters_of_branches(perf, folder, caps, width):
     """A letter for each time that an event of the group happened before the branch; the rest is as without counters."""
-    text = branches.make(folder, every=41)[1]
-    head = "event {} type=0 config={} period=1000 sample=IP|TID|TIME|PERIOD|BRANCH_STACK|ID branch=0x80008 ids={} members={} flags=sample_id_all,mmap,comm,mmap2"
-    events = "\n".join([head.format("cycles", 0, 1, 3), head.format("branch-misses", 5, 2, 0), head.format("cache-misses", 3, 3, 0).replace("0x80008", "0x8"), head.format("instructions", 1, 4, 1)])
-    lines, written = [], []
-    for line in re.sub("^event .*$", "feature event_desc\nfeature group_desc\n" + events, caps + text, flags=re.M).splitlines():
-        if line.startswith("sample"):
-            found = re.findall(r"(0x[0-9a-f]+)>(0x[0-9a-f]+)", line)
-            written += [(int(a, 16) % (1 << width), int(b, 16) // 3 % (1 << width)) for a, b in found]
-            words = ",".join(hex(a | b << width) for a, b in written[-len(found):])
-            line += f" id=1 counts={words}"
-        elif re.match("mmap|comm", line):
-            line += " id=1"
-        lines.append(line)
+    text, written = branches.with_counters(caps + branches.make(folder, every=41)[1], width)
     path = folder / f"counters{width}.data"
-    path.write_bytes(recording.make("\n".join(lines) + "\n"))
+    path.write_bytes(recording.make(text))
     plain, counted, named = (perf("script", "-i", path, "-F", f"ip,sym,{fields}", *more) for fields, more in
                              (("brstackinsn", ()), ("brstackinsn,brcntr", ()), ("brstackinsn,brcntr", ("-v",))))
     legend = "# Branch counter abbr list:\n# cycles = A\n# branch-misses = B\n# instructions = C\n# '-' No event occurs\n# '+' Event occurrences may be lost due to branch counter saturated\n"

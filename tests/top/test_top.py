@@ -204,10 +204,40 @@ def test_branches_before_samples(perf):
 
 
 def test_what_a_live_view_cannot(perf):
-    for word in ("--stitch-lbr", "--overwrite", "-D"):
+    for word in ("--stitch-lbr", "-D"):
         done = perf("top", word)
         assert done.returncode
-        assert re.search("perf record|-m gives|perf kallsyms", done.stderr), done.stderr
+        assert re.search("perf record|perf kallsyms", done.stderr), done.stderr
+
+
+TWO_NAMES = """
+import os, pathlib, sys
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+for line in sys.stdin:
+    for name in line.split():
+        pathlib.Path("/proc/self/comm").write_text(name)
+        for _ in range(3000):
+            os.getppid()
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("words, kept", [(["--overwrite"], "last"), (["-e", "syscalls:sys_enter_getppid/overwrite/"], "last"), ([], "first")], ids=["all", "event", "not"])
+def test_newest_samples_stay(screens, tracefs, words, kept):
+    """More comes than a buffer of a page holds while nobody reads it: the last samples are shown instead of the first ones."""
+    with subprocess.Popen([sys.executable, "-c", TWO_NAMES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        events = words if "-e" in words else ["-e", "syscalls:sys_enter_getppid", *words]
+        shown = screens(*events, "-m", "1", "-s", "comm", "-p", process.pid)
+        shown.until(lambda screen: any("No samples yet" in line for line in screen))
+        shown.process.send_signal(signal.SIGSTOP)
+        os.waitpid(shown.process.pid, os.WUNTRACED)
+        process.stdin.write("first last\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n"
+        shown.process.send_signal(signal.SIGCONT)
+        screen = shown.until(rows)
+        process.stdin.close()
+    assert [line.split()[-1] for line in rows(screen)] == [kept]
 
 
 def test_several_events_have_headings(screens, spin):
@@ -235,38 +265,78 @@ def test_ends_with_its_reader(perf, spin):
     assert top.stderr.read() == "" and top.wait() == -signal.SIGPIPE
 
 
+class Terminal:
+    """perf top --stdio on a terminal of its own, which types to it."""
+
+    def __init__(self, perf, *words):
+        self.leader, self.follower = pty.openpty()
+        self.before = termios.tcgetattr(self.follower)
+        self.process = subprocess.Popen([perf.path, "top", "--stdio", "-d", "1", *map(str, words)], stdin=self.follower, stdout=self.follower, stderr=self.follower,
+                                        preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, termios.TIOCSCTTY, 0)))
+        self.text = ""
+
+    def until(self, pattern):
+        """Reads on until there is something that matches, and forgets all up to its end."""
+        while not (found := re.search(pattern, self.text, re.S)):
+            assert select.select([self.leader], [], [], 300)[0], self.text
+            self.text += os.read(self.leader, 65536).decode(errors="replace")
+        self.text = self.text[found.end():]
+
+    def type(self, keys):
+        os.write(self.leader, keys.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.leader)
+        os.close(self.follower)
+
+
 def test_keys(perf, spin):
     """Of text on a terminal: typed keys act, and it is left as it was."""
-    leader, follower = pty.openpty()
-    before = termios.tcgetattr(follower)
-    top = subprocess.Popen([perf.path, "top", "--stdio", "-e", "cpu-clock", "-p", str(spin.pid), "-d", "1"], stdin=follower, stdout=follower, stderr=follower,
-                           preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, termios.TIOCSCTTY, 0)))
-    text = ""
+    with Terminal(perf, "-e", "cpu-clock", "-p", spin.pid) as top:
+        top.until("PerfTop:.*hot_loop")
+        top.type("h")
+        top.until("hide the kernel's functions +\\(no\\)")
+        top.type(" ")
+        top.type("K")
+        top.until("PerfTop:")
+        top.type("e")
+        top.until("Rows [^:]*: ")
+        top.type("1\n")
+        top.until("PerfTop:")
+        top.type("F")
+        top.until("percentage on: ")
+        top.type("2.5\n")
+        top.until("PerfTop:")
+        top.type("?")
+        top.until("rows +\\(1\\).*percentage on +\\(2.5\\).*hide the kernel's functions +\\(yes\\)")
+        top.type(" q")
+        assert top.process.wait() == 0
+        assert termios.tcgetattr(top.follower) == top.before
 
-    def until(pattern):
-        nonlocal text
-        while not re.search(pattern, text):
-            assert select.select([leader], [], [], 300)[0], text
-            text += os.read(leader, 65536).decode(errors="replace")
-        text = text[re.search(pattern, text).end():]
 
-    until(r"PerfTop:(.|\r|\n)*hot_loop")
-    os.write(leader, b"h")
-    until("hide the kernel's functions +\\(no\\)")
-    os.write(leader, b" ")
-    os.write(leader, b"K")
-    until("PerfTop:")
-    os.write(leader, b"e")
-    until("Rows .*: ")
-    os.write(leader, b"1\n")
-    until("PerfTop:")
-    os.write(leader, b"?")
-    until("rows +\\(1\\)(.|\r|\n)*hide the kernel's functions +\\(yes\\)")
-    os.write(leader, b" q")
-    assert top.wait() == 0
-    assert termios.tcgetattr(follower) == before
-    os.close(leader)
-    os.close(follower)
+def test_keys_of_instructions(perf, spin):
+    """s, S and E of the kernel's tool."""
+    with Terminal(perf, "-e", "cpu-clock,task-clock", "-p", spin.pid) as top:
+        top.until("PerfTop:.*hot_loop")
+        top.type("s")
+        top.until("instructions are shown [^:]*: ")
+        top.type("hot_loop\n")
+        top.until("PerfTop:.*Percent.* for cpu-clock .* <hot_loop>:")
+        top.type("E")
+        top.until("0 = cpu-clock, 1 = task-clock\\): ")
+        top.type("1\n")
+        top.until("PerfTop:.*Percent.* for task-clock .* <hot_loop>:")
+        top.type("h")
+        top.until("instructions of a function .*\\(hot_loop\\)")
+        top.type(" S")
+        top.until("PerfTop:.*# Samples: .*%[^%]*hot_loop")
+        top.type("q")
+        assert top.process.wait() == 0
 
 
 @pytest.mark.parametrize("words, said", [(("x",), "takes no arguments: 'x'"), (("-d", "0"), "invalid number of seconds '0'"), (("-s", "smbol"), "did you mean 'symbol'"),

@@ -15,7 +15,7 @@
 
 static struct error *find_blocks(struct annotate_private *private, const struct event *event, const struct blocks **ret)
 {
-	const struct blocks_options options = {.event = event};
+	const struct blocks_options options = {.event = event, .counters = true};
 	*ret = NULL;
 	if (!private->readable || !(event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK))
 		return NULL;
@@ -57,6 +57,8 @@ static void add_block(const struct block *block, uint64_t moved, const uint32_t 
 	end->average = block_average(block);
 	end->least = block->least;
 	end->most = block->most;
+	end->runs = block->count;
+	end->counts = block->counts;
 	if (!block->has_first)
 		return;
 	uint64_t run = (last - first + 1) * block->count;
@@ -84,6 +86,8 @@ struct error *annotate_add_cycles(struct annotate_private *private, const struct
 	if (own.len)
 		qsort(own.data, own.len, sizeof(*own.data), ends_later);
 	annotation->cycles = arena_zalloc(&annotation->arena, (annotation->lines.len + 1) * sizeof(*annotation->cycles));
+	annotation->counters = blocks->counters;
+	annotation->counter_count = blocks->counter_count;
 	for (size_t i = 0; i < own.len; i++)
 		add_block(own.data[i], annotation->start - function->symbol->start, instructions, count, annotation, &sums);
 	annotation->ipc = sums.cycles ? (double)sums.run / (double)sums.cycles : 0;

@@ -5,7 +5,7 @@
  */
 #include "analysis/script/internal.h"
 
-#include "analysis/script/branch.h"
+#include "analysis/branch_counters.h"
 #include "base/text.h"
 #include "symbol/code/code_file.h"
 #include "symbol/code/disasm.h"
@@ -199,13 +199,13 @@ static void add_counters(struct code_blocks *blocks, const struct branch_entry *
 	const struct sample *sample = blocks->at->sample;
 	const struct reader *reader = blocks->text->session->reader;
 	const struct event *event;
-	unsigned int width = script_branch_counter_width(&reader->features), at = 0, shift = 0;
+	unsigned int width = branch_counters_width(&reader->features), at = 0, shift = 0;
 	char letter;
 	if (!sample->branch_counters)
 		return;
 	uint64_t counts = sample->branch_counters[branch - sample->branches];
 	strbuf_add_str(blocks->out, "\tbr_cntr: ");
-	while ((event = script_next_branch_counter(&reader->events, blocks->at->event, &at, &letter))) {
+	while ((event = branch_counters_next(&reader->events, blocks->at->event, &at, &letter))) {
 		uint64_t count = shift < 64 ? counts >> shift & ((1ull << width) - 1) : 0;
 		shift += width;
 		if (!blocks->text->options.verbose) {

@@ -5,7 +5,7 @@
  * it was asked for. How the fields look is not told here but in the other script_*.c files. */
 #include "analysis/script/internal.h"
 
-#include "analysis/script/branch.h"
+#include "analysis/branch_counters.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -205,7 +205,7 @@ static struct error *check_event(struct script_fields *fields, const struct even
 		return error_new("\"srcline\" requires \"ip\"");
 	if (fields->asked[type] & BIT(SRCCODE) && !(*shown & BIT(IP)))
 		return error_new("\"srccode\" requires \"ip\"");
-	if (fields->asked[type] & BIT(BRCNTR) && !script_has_branch_counters(offer->events))
+	if (fields->asked[type] & BIT(BRCNTR) && !branch_counters_any(offer->events))
 		return error_new("branches of %s have no counters, so \"brcntr\" cannot be shown; record with -j any,counter", event->name);
 	if (!(event->attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_ADDR))) {
 		if (fields->asked[type] & (BIT(SYM) | BIT(DSO)))

@@ -1,7 +1,7 @@
 /* Samples as JSON, one object a line, for programs: everything that was recorded of a sample, with names instead of bit masks. Addresses
  * are text ("0x…"), since many readers keep numbers as doubles; what a sample doesn't have has no key. */
 #include "base/json.h"
-#include "analysis/script/branch.h"
+#include "analysis/branch_counters.h"
 #include "analysis/script/internal.h"
 #include "analysis/script/sample_text.h"
 #include "analysis/source_lines.h"
@@ -75,11 +75,11 @@ static void add_branch_counts(struct script_text *text, const struct script_samp
 {
 	const struct reader *reader = text->session->reader;
 	const struct event *event;
-	unsigned int width = script_branch_counter_width(&reader->features), next = 0, shift = 0;
+	unsigned int width = branch_counters_width(&reader->features), next = 0, shift = 0;
 	char letter;
 	json_name(json, "counters");
 	json_begin_array(json);
-	while ((event = script_next_branch_counter(&reader->events, at->event, &next, &letter))) {
+	while ((event = branch_counters_next(&reader->events, at->event, &next, &letter))) {
 		json_begin_object(json);
 		json_name(json, "event");
 		json_string(json, event->name);

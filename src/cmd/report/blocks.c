@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { RANGE_WIDTH = 70, DSO_WIDTH = 20 };
+enum { COUNTERS_WIDTH = 30, RANGE_WIDTH = 70, DSO_WIDTH = 20 };
 
 static bool is_shown(const struct report *report, const struct block *block, double percent)
 {
@@ -55,6 +55,8 @@ static const struct column NUMBERS[] = {
 	{.id = "average_percent", .title = "Avg Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
 	{.id = "average", .title = "Avg Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
 };
+static const struct column COUNTERS = {
+	.id = "branch_counter", .title = "Branch Counter", .align = ALIGN_RIGHT, .min_width = COUNTERS_WIDTH};
 static const struct column RANGE = {.id = "range", .title = "[Program Block Range]", .align = ALIGN_RIGHT, .min_width = RANGE_WIDTH};
 static const struct column DSO = {.id = "dso", .title = "Shared Object", .align = ALIGN_RIGHT, .min_width = DSO_WIDTH};
 
@@ -64,6 +66,8 @@ static void add_columns(const struct report_blocks *shown)
 	struct table *table = shown->table;
 	for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++)
 		vec_push(&table->columns, NUMBERS[i]);
+	if (shown->blocks->counter_count)
+		vec_push(&table->columns, COUNTERS);
 	vec_push(&table->columns, shown->on_screen ? DSO : RANGE);
 	vec_push(&table->columns, shown->on_screen ? RANGE : DSO);
 	for (size_t i = table->columns.len - 2; shown->on_screen && i < table->columns.len; i++) {
@@ -80,11 +84,21 @@ static void add_text(struct table *table, size_t column, const char *text, bool 
 		table->columns.data[column].min_width = (unsigned int)width;
 }
 
+static const char *counters_text(const struct report *report, const struct blocks *blocks, const struct block *block, struct arena *arena)
+{
+	struct strbuf text = {0};
+	branch_counts_add_text(blocks->counters, block->counts, blocks->counter_count, block->count, report->context.verbose, &text);
+	const char *kept = arena_strdup(arena, strbuf_str(&text));
+	strbuf_deinit(&text);
+	return kept;
+}
+
 static void add_rows(struct report *report, struct report_blocks *shown)
 {
 	const struct blocks *blocks = shown->blocks;
 	struct table *table = shown->table;
-	const size_t first = sizeof(NUMBERS) / sizeof(NUMBERS[0]), range = first + shown->on_screen, dso = first + !shown->on_screen;
+	const size_t counters = sizeof(NUMBERS) / sizeof(NUMBERS[0]), first = table->columns.len - 2;
+	const size_t range = first + shown->on_screen, dso = first + !shown->on_screen;
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct block *block = &blocks->list[i];
 		const struct dso *file = block->last.map->dso;
@@ -96,6 +110,8 @@ static void add_rows(struct report *report, struct report_blocks *shown)
 		cells[1].integer = block->cycles;
 		cells[2].real = rows_percent(block_average(block), blocks->average_cycles);
 		cells[3].integer = block_average(block);
+		if (blocks->counter_count)
+			add_text(table, counters, counters_text(report, blocks, block, &table->arena), false, cells);
 		add_text(table, range, report_block_range(report, block, &table->arena), shown->on_screen, cells);
 		add_text(table, dso, report->context.verbose ? file->name : file->short_name, shown->on_screen, cells);
 		vec_push(&table->rows, (struct row){.cells = cells});
@@ -121,7 +137,7 @@ static void warn(const struct blocks *blocks, const struct event *event)
 struct error *report_blocks_open(struct report *report, const struct report_event *event, bool on_screen, struct report_blocks *ret)
 {
 	*ret = (struct report_blocks){.on_screen = on_screen};
-	const struct blocks_options options = {.event = event->events[0], .accept = report_accept, .context = report};
+	const struct blocks_options options = {.event = event->events[0], .accept = report_accept, .context = report, .counters = true};
 	struct error *error = blocks_create(report->session, report->opening.resolver, &options, &ret->blocks);
 	if (error)
 		return error;
@@ -130,12 +146,25 @@ struct error *report_blocks_open(struct report *report, const struct report_even
 	return NULL;
 }
 
+/* A line of the header for each of its lines. */
+static void add_legend(const struct blocks *blocks, struct table *table)
+{
+	struct strbuf text = {0};
+	branch_counters_add_legend(blocks->counters, blocks->counter_count, "", &text);
+	vec_push(&table->header, BRANCH_COUNTERS_TITLE ":");
+	for (char *rest = text.data, *line; (line = strsep(&rest, "\n"));)
+		vec_push(&table->header, arena_strdup(&table->arena, line));
+	strbuf_deinit(&text);
+}
+
 void report_blocks_choose(struct report *report, const struct report_event *event, struct report_blocks *shown)
 {
 	table_destroy(shown->table);
 	shown->rows.len = 0;
 	shown->table = table_create();
 	report_add_header(report, event, shown->table);
+	if (shown->blocks->counter_count && !shown->on_screen)
+		add_legend(shown->blocks, shown->table);
 	add_columns(shown);
 	add_rows(report, shown);
 }

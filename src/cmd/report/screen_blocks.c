@@ -18,6 +18,7 @@ static const struct key_help keys[] = {
 	{"", "Blocks"},
 	{"Enter, a", "the block's function by instructions, with what each costs"},
 	{"/", "show only blocks of functions with a text in their names"},
+	{"B", "what the letters of branch counters stand for (of branch records with counters)"},
 	{"L", "leave out blocks below a percentage of the cycles"},
 	{"Tab, Shift-Tab", "the next event of the recording, the one before"},
 	{"", "Besides"},
@@ -105,6 +106,10 @@ static void take_key(struct block_screen *shown, int key)
 	case 'L':
 		if (screen_ask_limit(screen))
 			choose(shown);
+		break;
+	case 'B':
+		if (!counters_explain(screen->terminal, shown->blocks.blocks->counters, shown->blocks.blocks->counter_count))
+			strbuf_add_str(&screen->note, COUNTERS_MISSING);
 		break;
 	case 'i':
 		screen_show_header(screen);

@@ -142,13 +142,15 @@ static struct error *show_annotation(struct screen *screen, const struct dso *ds
 	const struct screen_events *set = &screen->sets.data[screen->current];
 	cleanup_free uint32_t *order = NULL;
 	size_t order_count = code_order(screen->annotate, set->list, set->count, &order);
+	struct annotation_style style = code_options_style(&screen->report->options->code);
+	style.counts = screen->report->context.verbose;
 	const struct code_screen code = {.order = order,
 					 .order_count = order_count,
 					 .terminal = screen->terminal,
 					 .annotate = screen->annotate,
 					 .events = set->list,
 					 .event_count = set->count,
-					 .style = code_options_style(&screen->report->options->code),
+					 .style = style,
 					 .prints = screen->tools.prints,
 					 .run_script = screen->owner ? NULL : run_script,
 					 .script_context = screen};

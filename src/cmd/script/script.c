@@ -11,7 +11,7 @@
 #include "cmd/script/language.h"
 #include "cmd/script/ready.h"
 
-#include "analysis/script/branch.h"
+#include "analysis/branch_counters.h"
 #include "app/command.h"
 #include "app/pager.h"
 #include "app/places.h"
@@ -256,9 +256,9 @@ static void print_legend(const struct script_options *options, const struct even
 	bool shown = false;
 	for (size_t type = 0; type < SCRIPT_TYPE_COUNT; type++)
 		shown |= options->fields.shown[type] & SCRIPT_BIT(SCRIPT_BRCNTR);
-	if (!shown || options->output.verbose > 0 || !script_has_branch_counters(events))
+	if (!shown || options->output.verbose > 0 || !branch_counters_any(events))
 		return;
-	script_branch_counter_legend(events, &text);
+	branch_counters_legend(events, &text);
 	fputs(strbuf_str(&text), stdout);
 	fflush(stdout);
 	strbuf_deinit(&text);

@@ -78,6 +78,8 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "record control groups of samples, for the sort key cgroup"),
 	OPTION_FLAG(0, "no-bpf-event", O, sampling.no_bpf_event, "do not follow the loading of BPF programs"),
 	CUSTOM('m', "mmap-pages", ring_pages, "PAGES", "size of each buffer in pages, or such as 64K, 1M", option_ring_pages),
+	OPTION_FLAG(0, "overwrite", O, overwrite,
+		    "where more samples come than are read, lose the oldest ones instead of the newest; those aren't counted as lost"),
 	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading the maps of a process after this time (default 500)"),
 	OPTION_INT(0, "num-thread-synthesize", O, synth_jobs, "N", "number of threads that read /proc (default: one per CPU)"),
 	OPTION_STRING(0, "switch-on", O, report.switch_on, "EVENT", "count samples only after this event"),
@@ -139,7 +141,6 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "force", O, report.input.force, "read perf-PID.map files of other users, too"),
 	OPTION_GROUP(output_option_group, O, report.output),
 	OPTION_REFUSED('D', "dump-symtab", NULL, "top keeps no table of symbols to print; 'perf kallsyms' and nm do"),
-	OPTION_REFUSED(0, "overwrite", NULL, "samples are read as they come, and lost ones are counted; -m gives them more room"),
 	OPTION_REFUSED(0, "stitch-lbr", NULL,
 		       "callers are carried over from earlier samples of recordings only; 'perf record --call-graph lbr' and "
 		       "'perf report --stitch-lbr' do it"),

@@ -41,13 +41,13 @@ static void print_header(const struct top *top, const struct top_rates *rates)
 	strbuf_deinit(&line);
 }
 
-/* --sym-annotate: the function with this name that has the most samples of the first event, as long as there is one. */
+/* --sym-annotate: the function with this name that has the most samples of an event, as long as there is one. */
 static struct error *print_code(struct top *top)
 {
 	const struct report_options *options = &top->options->report;
 	const struct annotate_options code = code_options_annotate(&options->code, options->input.symfs);
 	struct annotation_style style = code_options_style(&options->code);
-	const struct event *event = top->report.session->reader->events.events.data[0];
+	const struct event *event = top->report.session->reader->events.events.data[top->code_event];
 	struct annotate *annotate = annotate_of_fold(top->report.session, top->report.opening.resolver, &code, top->code.shown);
 	const struct annotate_function *function = code_function_named(annotate, top->options->sym_annotate, event->index);
 	struct annotation *annotation;

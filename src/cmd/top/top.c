@@ -27,6 +27,9 @@ static struct error *choose_events(struct top *top, struct event_catalog *catalo
 	struct error *error = event_words_apply(&top->options->words, &top->events, catalog, top->options->sampling.by_cpu);
 	if (!error && !top->events.events.len)
 		error = sampling_add_default(&top->events, catalog, !limits_can_profile_kernel());
+	for (size_t i = 0; i < top->events.events.len && top->options->overwrite; i++)
+		if (!top->events.events.data[i]->overwrite)
+			top->events.events.data[i]->overwrite = EVENT_YES;
 	return error;
 }
 
@@ -99,8 +102,10 @@ static void open_rows(struct top *top)
 	top_history_open(top, &top->rows, &options);
 }
 
-static void open_code(struct top *top)
+void top_open_code(struct top *top)
 {
+	if (top->code.feed)
+		return;
 	const struct fold_options options = {.by_address = true, .records = FOLD_RECORDS_DROPPED, .accept = accept, .context = top};
 	top_history_open(top, &top->code, &options);
 }
@@ -196,7 +201,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		return error;
 	open_rows(top);
 	if (screen || top->options->sym_annotate)
-		open_code(top);
+		top_open_code(top);
 	else
 		code_options_hint(&top->options->report.code, "top");
 	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -204,6 +209,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 	report->fold = NULL;
 	top_history_close(&top->rows);
 	top_history_close(&top->code);
+	free(top->function);
 	if (!error)
 		opening_warn(&report->opening);
 	return error;

@@ -27,6 +27,7 @@ struct top_options {
 	uint64_t entries;	  /* rows; 0 = as many as the terminal has room for */
 	bool zero;		  /* each screen shows only what came since the last one */
 	bool hide_kernel, hide_user;
+	bool overwrite; /* where more comes than is read, the newest samples stay */
 };
 
 /* options.c */
@@ -69,7 +70,9 @@ struct top {
 	struct live *live;
 	struct report report;	 /* its fold is that of `rows` */
 	struct top_history rows; /* as the options say */
-	struct top_history code; /* by address, for instructions; only with a screen */
+	struct top_history code; /* by address, for instructions; fed only where some may be asked for */
+	char *function;		 /* by a key of the text: options.sym_annotate then; or NULL */
+	unsigned int code_event; /* of the text: whose instructions are shown */
 	struct top_interval interval;
 	uint64_t lost;		      /* when the last interval ended */
 	uint32_t pid;		      /* only samples of this process, or 0 = of all */
@@ -88,6 +91,8 @@ struct top {
 /* top.c: takes the samples of a round, and lets the machine forget what neither runs nor is shown. False: there will be no other, because
  * of an error or an end. */
 bool top_take_round(struct top *top, struct error **ret_error);
+/* From now on samples are added up for instructions as well. */
+void top_open_code(struct top *top);
 /* Whether options.delay_s have gone by since the interval began. */
 bool top_is_due(const struct top *top);
 

@@ -8,8 +8,8 @@
  *	        | "tracestop"     tracing ends once something there has run
  *	place   = NUMBER | NAME [ "#" ( "g" | NUMBER ) ] | "*"
  *
- * Names end with a space, as they may contain anything else. A second place that is a number is a size. Without a file it is the kernel that
- * is meant. */
+ * Names end with a space, as they may contain anything else. A second place that is a number is a size. Without a file it is the kernel
+ * that is meant. */
 #pragma once
 
 #include "base/arena.h"

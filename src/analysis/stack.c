@@ -232,16 +232,15 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 		   const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack)
 {
 	stack_addresses(resolver, machine, thread, event, sample, model_time, options, stack);
-	const struct maps *user = thread ? thread_maps(thread) : NULL;
 	size_t count = stack->frames.len, first_user = 0;
 	while (first_user < count && stack->frames.data[first_user].cpumode != CPUMODE_USER)
 		first_user++;
 	/* Resolved frames are put behind the addresses and then moved to the front, because one address can become many. */
 	for (size_t i = 0; i < count; i++) {
 		struct frame frame = stack->frames.data[i];
-		const struct maps *maps = frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps
-					  : frame.cpumode == CPUMODE_USER ? user
-									  : NULL;
+		const struct maps *maps = thread			    ? machine_maps(machine, thread, frame.cpumode)
+					  : frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps
+									    : NULL;
 		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
 		if (!frame.symbol && options->hide_unresolved)
 			continue;

@@ -45,6 +45,21 @@ const struct option input_option_group[] = {
 	OPTION_END,
 };
 
+const struct option guest_option_group[] = {
+	OPTION_STRING(0, "guestkallsyms", struct input_options, guest_kallsyms, "FILE",
+		      "read a guest's kernel symbols from this copy of its /proc/kallsyms"),
+	OPTION_STRING(0, "guestmodules", struct input_options, guest_modules, "FILE",
+		      "where the guest's modules are, by this copy of its /proc/modules"),
+	OPTION_STRING(0, "guestvmlinux", struct input_options, guest_vmlinux, "FILE",
+		      "read a guest's kernel symbols from this kernel image"),
+	OPTION_FLAG(0, "guest-code", struct input_options, guest_code,
+		    "what guests run lies in their hypervisor's own memory, at the same addresses"),
+	OPTION_REFUSED(
+		0, "guestmount", "DIRECTORY",
+		"symbols of one guest are looked up at a time: name those of its process, --guestkallsyms DIRECTORY/PID/proc/kallsyms --guestmodules DIRECTORY/PID/proc/modules"),
+	OPTION_END,
+};
+
 struct error *from_option_label(const struct option *option, const char *argument, bool negated, void *field)
 {
 	const char **labels = field;

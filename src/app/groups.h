@@ -24,6 +24,8 @@ struct input_options {
 	const char *symfs;
 	const char *vmlinux;
 	const char *kallsyms;
+	const char *guest_kallsyms, *guest_modules, *guest_vmlinux; /* symbol/kernel/guest_kernel.h */
+	bool guest_code;
 	bool ignore_vmlinux;
 	bool load_modules;
 	int debuginfod_seconds; /* -1 = not given */
@@ -33,6 +35,8 @@ struct input_options {
 	struct from_options from; /* of commands that have its group */
 };
 extern const struct option input_option_group[];
+/* --guestkallsyms and so on of commands that show symbols of samples. */
+extern const struct option guest_option_group[];
 void input_options_init(struct input_options *options);
 
 /* -v and -q set the log level: each use takes effect when it is parsed. */

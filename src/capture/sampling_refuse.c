@@ -11,10 +11,10 @@ static struct error *refuse_hardware_trace(const struct event *event)
 			"%s: a hardware trace (AUX area) is recorded by 'perf record' and read by 'perf script --itrace'; sample "
 			"cycles instead",
 			event->name);
-	if (event->aux_output || event->aux_sample_size)
+	if (event_trace_term(event))
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s: %s= is for hardware traces (AUX areas), which 'perf record' records; omit it to sample",
-				      event->name, event->aux_output ? "aux-output" : "aux-sample-size");
+				      event->name, event_trace_term(event));
 	return NULL;
 }
 

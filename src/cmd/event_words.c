@@ -7,6 +7,7 @@
 #include "cmd/sampling/sample_filter.h"
 #include "event/filter.h"
 #include "event/parse/parse.h"
+#include "event/trace_pmus.h"
 #include "event/vendor.h"
 
 #include <linux/perf_event.h>
@@ -69,6 +70,13 @@ static struct error *add_sample_filter(struct event_list *events, struct event *
 	return error;
 }
 
+/* Further addresses that are traced, or that are not. */
+static void add_address_filter(struct event_list *events, struct event *event, const char *filter)
+{
+	event->address_filter = event->address_filter ? arena_printf(&events->arena, "%s %s", event->address_filter, filter)
+						      : arena_strdup(&events->arena, filter);
+}
+
 /* --filter and --exclude-perf: on the events of the last -e. */
 static struct error *filter_events(struct event_list *events, struct event_catalog *catalog, size_t first, const struct event_word *word)
 {
@@ -82,6 +90,10 @@ static struct error *filter_events(struct event_list *events, struct event_catal
 	snprintf(own, sizeof(own), "common_pid != %d", getpid());
 	for (size_t i = first; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];
+		if (trace_pmu_kind(event->pmu_name) != TRACE_NONE && word->kind == WORD_SAMPLE_FILTER) {
+			add_address_filter(events, event, word->text);
+			continue;
+		}
 		if (event->attr.type != PERF_TYPE_TRACEPOINT && word->kind == WORD_SAMPLE_FILTER) {
 			struct error *error = add_sample_filter(events, event, word->text);
 			if (error)

@@ -20,8 +20,8 @@ struct event_words {
 };
 
 /* For option tables: the field is a struct event_words. */
-option_parse_fn
-	event_words_parse_sample_filter; /* --filter that takes expressions for samples of other events (cmd/sampling/sample_filter.h), too */
+/* --filter that takes expressions for samples of other events (cmd/sampling/sample_filter.h), and addresses for events that trace, too. */
+option_parse_fn event_words_parse_sample_filter;
 option_parse_fn event_words_parse_event, event_words_parse_pfm, event_words_parse_filter, event_words_parse_exclude_perf,
 	event_words_parse_cgroup;
 

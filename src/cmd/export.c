@@ -46,6 +46,7 @@ static const struct option export_option_table[] = {
 	OPTION_INLINE(struct export_options, inlines),
 	OPTION_SANDBOX(struct export_options, input.sandbox),
 	OPTION_GROUP(input_option_group, struct export_options, input),
+	OPTION_GROUP(guest_option_group, struct export_options, input),
 	OPTION_GROUP(from_option_group, struct export_options, input.from),
 	OPTION_END,
 };

@@ -103,6 +103,7 @@ static const struct option flamegraph_own_options[] = {
 static const struct option flamegraph_option_table[] = {
 	{.kind = OPTION_KIND_GROUP, .group = flamegraph_own_options},
 	OPTION_GROUP(input_option_group, struct flamegraph_options, input),
+	OPTION_GROUP(guest_option_group, struct flamegraph_options, input),
 	OPTION_GROUP(from_option_group, struct flamegraph_options, input.from),
 	OPTION_END,
 };

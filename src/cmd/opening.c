@@ -16,6 +16,7 @@
 #include "capture/live.h"
 #include "kernel/sandbox.h"
 #include "symbol/carried/carried.h"
+#include "symbol/kernel/guest_kernel.h"
 #include "symbol/kernel/kallsyms_ahead.h"
 #include "symbol/kernel/kernel_image.h"
 
@@ -217,6 +218,8 @@ static struct symbol_options symbols_of(const struct input_options *input, const
 		.symfs = input->symfs && strcmp(input->symfs, "/") ? input->symfs : NULL,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,
+		.guest_kallsyms = input->guest_kallsyms,
+		.guest_vmlinux = input->guest_vmlinux,
 		.kcore_dir = opening->kcore_dir,
 		.buildid_dir = opening->buildid_dir,
 		.ignore_vmlinux = input->ignore_vmlinux,
@@ -248,6 +251,7 @@ static struct carried *find_carried(const struct features *features)
 struct reading_ahead {
 	struct opening *opening;
 	const struct input_options *input;
+	bool wanted;
 };
 
 /* Whether some event can have samples in the kernel. */
@@ -272,10 +276,9 @@ static struct buildid recorded_kernel_id(const struct features *features)
 
 /* Of a large recording samples are in the kernel nearly always: while one processor goes over the records, another one reads the kernel's
  * symbols. */
-static void read_kernel_ahead(void *context, const struct session *session)
+static void read_kernel_ahead(const struct reading_ahead *reading, const struct session *session)
 {
 	enum { LARGE = 16 << 20 };
-	const struct reading_ahead *reading = context;
 	const struct reader *reader = session->reader;
 	if (features_has(&reader->features, FEATURE_SELF_CONTAINED)) /* it brings them */
 		return;
@@ -287,6 +290,18 @@ static void read_kernel_ahead(void *context, const struct session *session)
 	cleanup_free char *path = kernel_list_path(&symbols, &id);
 	if (path)
 		reading->opening->ahead = kallsyms_ahead_start(path);
+}
+
+/* Before the first record. */
+static struct error *prepare(void *context, struct session *session)
+{
+	const struct reading_ahead *reading = context;
+	const struct symbol_options symbols = symbols_of(reading->input, reading->opening);
+
+	session->machine->guest_code = reading->input->guest_code;
+	if (reading->wanted)
+		read_kernel_ahead(reading, session);
+	return guest_kernel_add(session->machine, &symbols, reading->input->guest_modules);
 }
 
 struct error *option_itrace(const struct option *option, const char *argument, bool negated, void *field)
@@ -333,8 +348,8 @@ static struct error *open_reader(struct opening *opening, const struct opening_o
 static struct error *open_recording(struct opening *opening, const struct opening_options *options, struct session_options *session_options)
 {
 	const struct input_options *input = options->input;
-	struct reading_ahead reading = {opening, input};
-	session_options->described = options->streaming ? NULL : read_kernel_ahead;
+	struct reading_ahead reading = {opening, input, !options->streaming};
+	session_options->described = prepare;
 	session_options->described_context = &reading;
 	opening->buildid_dir = config_buildid_dir();
 	opening->kcore_dir = options->reader ? NULL : opening_kcore_dir(input);

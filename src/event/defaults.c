@@ -24,6 +24,8 @@ void event_apply_terms(struct event *event)
 		attr->sample_max_stack = event->max_stack > UINT16_MAX ? UINT16_MAX : (uint16_t)event->max_stack;
 	if (event->aux_output)
 		attr->aux_output = 1;
+	if (event->aux_action)
+		attr->aux_action = event->aux_action;
 	if (event->aux_sample_size)
 		attr->aux_sample_size = event->aux_sample_size;
 }

@@ -16,6 +16,9 @@ enum event_choice { EVENT_UNSET, EVENT_NO, EVENT_YES };
 /* Values that `stat` finds out without a counter. The attr of such an event is that of `dummy`. */
 enum event_tool { EVENT_TOOL_NONE, EVENT_TOOL_DURATION_TIME, EVENT_TOOL_USER_TIME, EVENT_TOOL_SYSTEM_TIME };
 
+/* aux-action=: as in perf_event_attr (Linux 6.13). */
+enum event_aux_action { EVENT_AUX_START_PAUSED = 1 << 0, EVENT_AUX_PAUSE = 1 << 1, EVENT_AUX_RESUME = 1 << 2 };
+
 struct event {
 	const char *name; /* as the kernel's perf prints it: "cycles:u", "sched:sched_switch"; never NULL */
 	struct event_attr attr;
@@ -67,19 +70,24 @@ struct event {
 	bool percore;
 	bool aux_output;
 	uint32_t aux_sample_size; /* bytes; 0 = none */
+	uint32_t aux_action;	  /* enum event_aux_action; 0 = none */
 	uint64_t max_events;	  /* nr=; 0 = no limit */
 
-	const char *unit;	   /* of counts, "" = none */
-	double scale;		   /* 1 = none */
-	bool per_package;	   /* counts for a whole package: one CPU of it is enough */
-	bool snapshot;		   /* the value is a level, not a count that grows */
-	const char *metric_id;	   /* metric-id=, or NULL */
-	const char *cgroup;	   /* -G, or NULL */
-	const char *sample_filter; /* --filter of record for other events than tracepoints (cmd/sampling/sample_filter.h), or NULL */
+	const char *unit;	    /* of counts, "" = none */
+	double scale;		    /* 1 = none */
+	bool per_package;	    /* counts for a whole package: one CPU of it is enough */
+	bool snapshot;		    /* the value is a level, not a count that grows */
+	const char *metric_id;	    /* metric-id=, or NULL */
+	const char *cgroup;	    /* -G, or NULL */
+	const char *address_filter; /* --filter of an event that traces (event/address_filter.h), or NULL */
+	const char *sample_filter;  /* --filter of record for other events than tracepoints (cmd/sampling/sample_filter.h), or NULL */
 };
 
 /* It has no samples, and is there for the side-band (PERF_COUNT_SW_DUMMY). */
 bool event_is_dummy(const struct event *event);
+
+/* The name of a term that the event has for the trace of its group ("aux-output"); NULL when it has none. */
+const char *event_trace_term(const struct event *event);
 
 struct event_list {
 	struct arena arena; /* owns the events and their strings */

@@ -17,6 +17,11 @@ bool event_is_dummy(const struct event *event)
 	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
+const char *event_trace_term(const struct event *event)
+{
+	return event->aux_output ? "aux-output" : event->aux_sample_size ? "aux-sample-size" : event->aux_action ? "aux-action" : NULL;
+}
+
 struct event *event_list_add(struct event_list *list, const char *name)
 {
 	struct event *event = arena_zalloc(&list->arena, sizeof(*event));

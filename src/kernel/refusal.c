@@ -167,6 +167,15 @@ static bool explain_counting_only(struct strbuf *text, const struct refusal *ref
 	return true;
 }
 
+/* The member behind aux_sample_size, which older headers don't name. */
+static uint32_t aux_action(const struct perf_event_attr *attr)
+{
+	uint32_t value;
+
+	memcpy(&value, (const char *)attr + offsetof(struct perf_event_attr, aux_sample_size) + sizeof(value), sizeof(value));
+	return value;
+}
+
 /* EINVAL says nothing of which member it means: those that newer kernels brought are named first, with the version. */
 static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 {
@@ -182,6 +191,8 @@ static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; remove the modifier p");
 	else if (attr->use_clockid)
 		strbuf_add_str(text, "this kernel does not support the clock of -k for it; try -k mono");
+	else if (aux_action(attr))
+		strbuf_add_str(text, "aux-action requires Linux 6.13");
 	else if (attr->build_id)
 		strbuf_add_str(text, "--buildid-mmap requires Linux 5.12");
 	else if (attr->cgroup)

@@ -278,6 +278,11 @@ struct dso *dso_for_kernel(struct machine *machine, const struct map_description
 	return machine->kernel = kernel;
 }
 
+struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind)
+{
+	return dso_create(machine, name, kind);
+}
+
 struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid)
 {
 	struct dso *dso = dso_create(machine, dump->path, DSO_JITDUMP);

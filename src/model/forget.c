@@ -160,6 +160,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	memset(&machine->threads, 0, sizeof(machine->threads));
 	placeholders_drop(&machine->private->placeholders);
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);
+	machine->guest_maps = maps_carry(&carrying, old.guest_maps);
 	for (size_t i = 0; i < old.threads.len; i++)
 		if (stays[i])
 			carry_thread(&carrying, old.threads.data[i]);

@@ -3,6 +3,8 @@
 #include "model/machine.h"
 
 #include "arch/arch.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "model/jitdump.h"
 #include "model/model_internal.h"
@@ -12,9 +14,9 @@
 
 #define KERNEL_MAP_NAME "[kernel.kallsyms]"
 
-/* The values of enum cpumode in perfdata/records.h, which this layer doesn't see: PERF_RECORD_MISC_KERNEL and _USER of the kernel's
+/* The values of enum cpumode in perfdata/records.h, which this layer doesn't see: PERF_RECORD_MISC_KERNEL and so on of the kernel's
  * interface. */
-enum { MODE_KERNEL = 1, MODE_USER = 2 };
+enum { MODE_KERNEL = 1, MODE_USER = 2, MODE_GUEST_KERNEL = 4, MODE_GUEST_USER = 5 };
 
 struct machine *machine_create(void)
 {
@@ -22,6 +24,7 @@ struct machine *machine_create(void)
 	machine->private = mem_zalloc(sizeof(*machine->private));
 	pthread_mutex_init(&machine->private->placeholders.lock, NULL);
 	machine->kernel_maps = maps_create(machine);
+	machine->guest_maps = maps_create(machine);
 	machine->kernel_start = (uint64_t)1 << 63;
 	machine_add_comm(machine, 0, 0, "swapper", false, 0);
 	return machine;
@@ -192,6 +195,28 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
+static void add_guest_map(struct machine *machine, struct dso *dso, uint64_t start, uint64_t end)
+{
+	const struct map_description description = {.start = start, .end = end, .name = dso->name};
+	struct map *map = map_create(machine, &description, dso, 0);
+	map->identity = true;
+	dso->kernel = true;
+	dso->text_start = start;
+	dso->text_end = end;
+	maps_insert(machine->guest_maps, map);
+}
+
+void machine_add_guest_kernel(struct machine *machine, uint64_t start, uint64_t end)
+{
+	add_guest_map(machine, dso_for_guest(machine, "[guest.kernel.kallsyms]", DSO_GUEST_KERNEL), start, end);
+}
+
+void machine_add_guest_module(struct machine *machine, const char *name, uint64_t start, uint64_t end)
+{
+	cleanup_free char *bracketed = mem_printf("[%s]", name);
+	add_guest_map(machine, dso_for_guest(machine, bracketed, DSO_GUEST_MODULE), start, end);
+}
+
 static bool is_of_ksymbol(const struct map *map)
 {
 	return map->dso->kind == DSO_BPF || map->dso->kind == DSO_KSYMBOL;
@@ -242,6 +267,10 @@ const struct maps *machine_maps(const struct machine *machine, const struct thre
 		return machine->kernel_maps;
 	case MODE_USER:
 		return thread_maps(thread);
+	case MODE_GUEST_KERNEL:
+		return machine->guest_code ? thread_maps(thread) : machine->guest_maps;
+	case MODE_GUEST_USER:
+		return machine->guest_code ? thread_maps(thread) : NULL;
 	default:
 		return NULL;
 	}

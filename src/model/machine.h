@@ -35,6 +35,7 @@ enum dso_kind {
 	DSO_ANON,    /* //anon, [heap], [stack]: JIT code may live there (perf-PID.map) */
 	DSO_JITDUMP, /* generated code, from a jitdump; dso addresses are offsets in it */
 	DSO_GUEST_KERNEL,
+	DSO_GUEST_MODULE,
 	DSO_UNKNOWN,
 };
 
@@ -154,6 +155,8 @@ struct machine {
 	VEC(struct thread *) threads;
 	VEC(struct dso *) dsos;
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
+	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
+	bool guest_code;	  /* what guests run lies in their hypervisor's memory, where it is for them */
 	struct dso *kernel;	  /* NULL until seen */
 	/* The symbol whose recorded address tells how far the kernel was moved from where vmlinux was linked ("_text", "_stext"); NULL or 0
 	 * = unknown (0: kptr_restrict was on while recording). */
@@ -189,7 +192,7 @@ static inline bool machine_is_kernel_address(const struct machine *machine, uint
 {
 	return machine->kernel_start && address >= machine->kernel_start;
 }
-/* By mode: kernel maps for kernel addresses, the thread's for user ones; NULL for guests and hypervisors. */
+/* By mode: kernel maps for kernel addresses, the thread's for user ones, those of guests for their kernel; NULL where nothing is known. */
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode);
 /* The path of a cgroup id; NULL when unknown. */
 const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id);
@@ -207,6 +210,9 @@ struct map_description {
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The file that such a map would be of, though nobody has mapped it yet. */
 struct dso *machine_file(struct machine *machine, const struct map_description *description);
+/* The kernel of guests, and a module of it: before any record. */
+void machine_add_guest_kernel(struct machine *machine, uint64_t start, uint64_t end);
+void machine_add_guest_module(struct machine *machine, const char *name, uint64_t start, uint64_t end);
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */
 void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* A jitdump, of which `dump` is a part; the machine owns it from now on. */

@@ -197,5 +197,8 @@ void attr_print(const struct event_attr *attr, const char *first, const char *ot
 	print_number(&p, "aux_watermark", attr->aux_watermark);
 	print_number(&p, "sample_max_stack", attr->sample_max_stack);
 	print_number(&p, "aux_sample_size", attr->aux_sample_size);
+	print_number(&p, "aux_start_paused", attr->aux_action >> 0 & 1);
+	print_number(&p, "aux_pause", attr->aux_action >> 1 & 1);
+	print_number(&p, "aux_resume", attr->aux_action >> 2 & 1);
 	print_number(&p, "sig_data", attr->sig_data);
 }

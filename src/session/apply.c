@@ -64,6 +64,8 @@ bool apply_describe_map(const struct record_header *header, struct map_descripti
 static void apply_map(struct machine *machine, const struct record_header *header, uint64_t time)
 {
 	const struct map_description map = describe_map(header);
+	if ((header->misc & RECORD_MISC_CPUMODE) == CPUMODE_GUEST_KERNEL)
+		return; /* addresses of another machine */
 	if (is_kernel_mode(header))
 		machine_add_kernel_map(machine, &map, time);
 	else

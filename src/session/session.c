@@ -338,8 +338,9 @@ static struct error *begin(struct session *session)
 		return error;
 	session_look_at_events(session);
 	describe_machine(session);
-	if (private->options.described)
-	private->options.described(private->options.described_context, session);
+	error = private->options.described ? private->options.described(private->options.described_context, session) : NULL;
+	if (error)
+		return error;
 	source_init(&private->source, session->reader, true);
 	if (reader_defers_chains(session->reader))
 		session->private->options.streaming = false;

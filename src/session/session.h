@@ -76,7 +76,7 @@ struct session_options {
 	void (*code)(void *context, const struct session_code *code);
 	void *code_context;
 	/* Called once in session_open(), when events and features are known and before the records are read. May be NULL. */
-	void (*described)(void *context, const struct session *session);
+	struct error *(*described)(void *context, struct session *session);
 	void *described_context;
 	/* Called now and then while a pass over all records runs, in session_open() and in session_reduce(): with done 0 at its beginning
 	 * and done = total at its end, always on the calling thread. May be NULL. */

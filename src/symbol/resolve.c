@@ -12,6 +12,7 @@
 #include "symbol/elf/minidebug.h"
 #include "symbol/elf/vdso.h"
 #include "symbol/jit.h"
+#include "symbol/kernel/guest_kernel.h"
 #include "symbol/kernel/kernel_image.h"
 
 #include <pthread.h>
@@ -136,6 +137,9 @@ static struct symtab *load_here(struct resolver *resolver, const struct dso *dso
 		return kernel_image_load(&resolver->kernel, options, resolver->machine, dso);
 	case DSO_KERNEL_MODULE:
 		return kernel_module_load(&resolver->kernel, options, resolver->machine, dso);
+	case DSO_GUEST_KERNEL:
+	case DSO_GUEST_MODULE:
+		return guest_kernel_load(options, dso);
 	case DSO_BPF:
 	case DSO_KSYMBOL:
 		return kernel_ksymbol_load(resolver->machine, dso);

@@ -137,6 +137,27 @@ at_least "$(grep -c ' MNT 0x' dump)" 80 "points in samples"
 at_least "$(perf script -i samples.data --itrace=b 2>/dev/null | grep -c 'loop.*branches:u: .* spin')" 40 "branches in samples"
 [ "$(perf script -D -i samples.data 2>/dev/null | grep -c 'PERF_RECORD_AUXTRACE size')" = 0 ] || fail "there is a trace beside the samples"
 
+# Filters of addresses: the kernel gets what the kernel's tool gives it, and traces there and nowhere else.
+program=$(which loop)
+points() {
+	perf script -i "$1" --itrace=b -F ip,sym 2>/dev/null | grep -c "$2" || true
+}
+for filter in "filter spin @$program" "tracestop spin / 0x2 @$program, filter * @ $program" "filter spin / main @$program" "filter schedule"; do
+	perf record -v -o ours.data -e intel_pt//u --filter "$filter" -- loop 2000000 2>&1 | sed -n 's/^Address filter: //p' >ours
+	$theirs record -v -o theirs.data -e intel_pt//u --filter "$filter" -- loop 2000000 2>&1 | sed -n 's/^Address filter: //p' >theirs
+	[ -s ours ] && cmp ours theirs >&2 || fail "--filter '$filter': $(cat ours), not $(cat theirs)"
+done
+record -o inside.data -e intel_pt//u --filter "filter spin @$program" -- loop 20000000
+at_least "$(points inside.data spin)" 50 "points in the range"
+perf script -i inside.data --itrace=b -F ip,sym 2>/dev/null | grep -vE 'spin| 0 \[unknown\]' && fail "there is a trace outside of the range"
+perf script -D -i inside.data 2>/dev/null | sed -n 's/^ *Filter string  *//p' >string
+$theirs script -D -i inside.data 2>/dev/null | sed -n 's/^ *Filter string  *//p' >their_string
+[ -s string ] && cmp string their_string >&2 || fail "the file has not the filter: $(cat string)"
+record -o outside.data -e intel_pt//u --filter "tracestop spin @$program" -- loop 20000000
+[ "$(points outside.data spin)" = 0 ] || fail "there is a trace of what is not to be traced"
+perf record -o none.data -e intel_pt//u --filter "start spin @$program" true 2>err && fail "start was taken"
+contains err "filter 'start 0x[0-9a-f]*@$program': refused by the driver"
+
 # A recorder that is killed leaves what it has written.
 perf record -q -o killed.data -m ,1 -e intel_pt//u -- loop 2000000000 2>err &
 pid=$!

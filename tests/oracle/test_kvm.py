@@ -145,10 +145,97 @@ def test_mistakes(perf, words, text):
     assert done.returncode == 129 and text in done.stderr
 
 
-def test_guests_symbols(perf):
-    for name in ("guestmount", "guestkallsyms", "guestmodules", "guestvmlinux"):
-        done = perf("kvm", f"--{name}", "/x", "report")
-        assert done.returncode != 0 and "record and analyse inside the guest" in done.stderr
+GUEST_LIST = """ffffffff81000000 T _stext
+ffffffff81000000 T _text
+ffffffff81d35000 T one_function
+ffffffff81e00000 T _etext
+ffffffff821e0000 t other_function
+ffffffff82400000 T final
+ffffffffc0100000 t mod_first\t[guest_mod]
+ffffffffc0100100 t mod_second\t[guest_mod]
+"""
+GUEST_MODULES = "guest_mod 16384 0 - Live 0xffffffffc0100000\nhidden_mod 4096 0 - Live 0x0000000000000000\n"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    """What a host records of its guest: addresses of its kernel, as the kernel's tool tells of it, and of a program in it; at the same addresses the host has a module."""
+    folder = tmp_path_factory.mktemp("guest")
+    text = """feature arch x86_64
+event cycles:G type=0 config=0 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,exclude_host
+mmap pid=0 tid=0 addr=0xffffffffc0100000 len=0x4000 pgoff=0 misc=4 name=[guest_mod]
+mmap pid=0 tid=0 addr=0xffffffff81000000 len=0xe00000 pgoff=0xffffffff81000000 misc=4 name=[guest.kernel.kallsyms]_text
+mmap pid=-1 tid=0 addr=0xffffffff81000000 len=0xe00000 pgoff=0xffffffff81000000 misc=1 name=[kernel.kallsyms]_text
+mmap pid=-1 tid=0 addr=0xffffffffc0100000 len=0x4000 pgoff=0 misc=1 name=[host_mod]
+comm pid=1 tid=1 name=qemu time=1
+"""
+    for number, (address, mode) in enumerate([(0xffffffff81d35010, 4), (0xffffffff81d35020, 4), (0xffffffff821e0123, 4), (0xffffffffc0100050, 4), (0xffffffffc0100150, 4),
+                                              (0xffffffffc0109000, 4), (0x401000, 5)]):
+        text += f"sample ip={address:#x} misc={mode} pid=1 tid=1 time={number + 5} period=1000\n"
+    (folder / "guest.data").write_bytes(recording.make(text))
+    (folder / "kallsyms").write_text(GUEST_LIST)
+    (folder / "modules").write_text(GUEST_MODULES)
+    return folder
+
+
+def rows_of(output):
+    return sorted(line.split(None, 1)[1].split() for line in output.splitlines() if "%" in line and not line.startswith("#"))
+
+
+def test_guests_symbols(perf, oracle, guest):
+    """By the guest's own lists, before and behind the subcommand; as the kernel's tool has it."""
+    symbols = ["--guestkallsyms", guest / "kallsyms", "--guestmodules", guest / "modules"]
+    theirs = oracle("kvm", "--guest", *symbols, "-i", guest / "guest.data", "report", "--stdio", "-s", "dso,sym").stdout
+    ours = perf("kvm", *symbols, "-i", guest / "guest.data", "report", "--stdio", "-s", "dso,sym").stdout
+    assert ["[guest_mod]", "[g]", "mod_second"] in rows_of(ours) and len(rows_of(ours)) == 6
+    known = [row for row in rows_of(theirs) if row[0] != "[unknown]"]
+    assert [row for row in rows_of(ours) if row[0] != "[unknown]"] == known and len(known) == 4
+    assert rows_of(perf("report", *symbols, "-i", guest / "guest.data", "--stdio", "-s", "dso,sym").stdout) == rows_of(ours)
+    fields = ["-F", "ip,sym,dso"]
+    lines = perf("script", *symbols, "-i", guest / "guest.data", *fields).stdout.split("\n")
+    assert lines[2].split() == ["ffffffff821e0123", "other_function", "([guest.kernel.kallsyms])"]
+    assert lines[:6] == oracle("script", *symbols, "-i", guest / "guest.data", *fields).stdout.split("\n")[:6]
+    assert "mod_first" in perf("export", "folded", *symbols, "-i", guest / "guest.data").stdout
+
+
+def test_guests_without_symbols(perf, guest):
+    """What the host has at the same addresses is no answer."""
+    output = perf("kvm", "-i", guest / "guest.data", "report", "--stdio", "-s", "dso,sym").stdout
+    assert {row[0] for row in rows_of(output)} == {"[unknown]"}
+
+
+def test_guests_image(perf, guest, tmp_path):
+    """An image without a list is where it was linked, with one where the list says."""
+    source, image = tmp_path / "kernel.c", tmp_path / "vmlinux"
+    source.write_text("void _text(void) {} void one_function(void) {} void _start(void) {}\n")
+    subprocess.run(["gcc", "-O0", "-nostdlib", "-static", "-ffunction-sections", "-Wl,-Ttext=0xffffffff81d35000,--section-start=.text.one_function=0xffffffff82000000", "-mcmodel=kernel",
+                    "-fno-pie", "-no-pie", "-o", image, source], check=True)
+    symbols = subprocess.run(["nm", image], check=True, capture_output=True, text=True).stdout
+    place = int(re.search(r"^(\w+) T one_function", symbols, re.M).group(1), 16)
+    text = int(re.search(r"^(\w+) T _text", symbols, re.M).group(1), 16)
+    for moved, more in ((0, []), (0x200000, ["--guestkallsyms", tmp_path / "kallsyms"])):
+        (tmp_path / "kallsyms").write_text(f"{text + moved:x} T _text\n{text + moved + 1:x} T other\n")
+        (tmp_path / "image.data").write_bytes(recording.make(f"event cycles:G type=0 config=0\nsample ip={place + moved:#x} misc=4 pid=1 tid=1 time=5\n"))
+        assert "one_function" in perf("script", "-i", tmp_path / "image.data", "--guestvmlinux", image, *more, "-F", "ip,sym").stdout
+
+
+def test_guests_code_in_the_hypervisor(perf, guest, tmp_path):
+    text = "event cycles:G type=0 config=0\nmmap pid=1 tid=1 addr=0x401000 len=0x1000 pgoff=0x1000 name=/bin/hypervisor time=1\n"
+    (tmp_path / "code.data").write_bytes(recording.make(text + "".join(f"sample ip=0x401010 misc={mode} pid=1 tid=1 time=5\n" for mode in (4, 5))))
+    for command in (["script", "-F", "ip,dso"], ["report", "--stdio", "-s", "dso"]):
+        assert "hypervisor" not in perf(*command, "-i", tmp_path / "code.data").stdout
+        output = perf(*command, "--guest-code", "-i", tmp_path / "code.data").stdout
+        assert "hypervisor" in output and "unknown" not in output
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--guestkallsyms", "/nowhere"], "/nowhere: No such file"), (["--guestkallsyms", "/dev/null"], "no address of _text"), (["--guestvmlinux", "/dev/null"], "/dev/null"),
+    (["--guestmodules", "modules"], "add --guestkallsyms"), (["--guestkallsyms", "kallsyms", "--guestmodules", "/nowhere"], "/nowhere: No such file"),
+    (["--guestmount", "/x"], "--guestkallsyms DIRECTORY/PID/proc/kallsyms")])
+def test_guests_mistakes(perf, guest, words, text):
+    for command in (["kvm", *words, "-i", "guest.data", "report", "--stdio"], ["script", *words, "-i", "guest.data"]):
+        done = perf(*command, cwd=guest)
+        assert done.returncode != 0 and text in done.stderr
 
 
 def test_recordings_without_the_events(perf, recordings, tmp_path):

@@ -3,12 +3,32 @@
 #include "analysis/itrace/decoder.h"
 #include "analysis/itrace/pt_info.h"
 #include "analysis/itrace/pt_library.h"
+#include "base/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 uint64_t pt_info_word(const struct record_auxtrace_info *info, enum pt_word word)
 {
 	return info->header.size >= sizeof(*info) + (word + 1) * sizeof(uint64_t) ? info->words[word] : 0;
+}
+
+/* Behind the words: the text of the filters of addresses, padded with zeros, and a word that newer recorders have. */
+static void describe_tail(const struct record_auxtrace_info *info, struct strbuf *out)
+{
+	const char *text = (const char *)(info->words + PT_WORDS), *end = (const char *)info + info->header.size;
+	uint64_t length = pt_info_word(info, PT_FILTER_SIZE), event_trace;
+
+	if (text > end || (length && length >= (uint64_t)(end - text)))
+		return;
+	strbuf_printf(out, "  %-20s", "Filter string");
+	text_add_safe(out, text, length);
+	strbuf_add_char(out, '\n');
+	text += length ? (length + 1 + 7) / 8 * 8 : 0;
+	if (text > end || (size_t)(end - text) < sizeof(event_trace))
+		return;
+	memcpy(&event_trace, text, sizeof(event_trace));
+	strbuf_printf(out, "  %-20s%" PRIu64 "\n", "Cap Event Trace", event_trace);
 }
 
 void pt_describe(const struct record_auxtrace_info *info, struct strbuf *out)
@@ -40,6 +60,7 @@ void pt_describe(const struct record_auxtrace_info *info, struct strbuf *out)
 			strbuf_printf(out, "  %-20s%#" PRIx64 "\n", WORDS[i].name, info->words[i]);
 		else
 			strbuf_printf(out, "  %-20s%" PRIu64 "\n", WORDS[i].name, info->words[i]);
+	describe_tail(info, out);
 }
 
 /* ── Packets ── */

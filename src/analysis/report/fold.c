@@ -69,7 +69,18 @@ static uint8_t mode_by_address(const struct machine *machine, uint64_t ip)
 /* What addresses of a mode are in; NULL = in nothing that is known. */
 static const struct maps_state *space_of(const struct fold_feed *feed, const struct maps_state *user, uint8_t cpumode)
 {
-	return cpumode == CPUMODE_KERNEL ? &feed->kernel : cpumode == CPUMODE_USER ? user : NULL;
+	switch (cpumode) {
+	case CPUMODE_KERNEL:
+		return &feed->kernel;
+	case CPUMODE_USER:
+		return user;
+	case CPUMODE_GUEST_KERNEL:
+		return feed->context->machine->guest_code ? user : &feed->guest;
+	case CPUMODE_GUEST_USER:
+		return feed->context->machine->guest_code ? user : NULL;
+	default:
+		return NULL;
+	}
 }
 
 static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip, bool returns_here)
@@ -482,7 +493,7 @@ static bool begin_branches(struct adding *adding, struct set_entry *entry)
 {
 	struct fold_feed *feed = adding->feed;
 	const struct sample *sample = adding->in->sample;
-	const struct maps_state *state = sample->cpumode == CPUMODE_KERNEL ? &feed->kernel : adding->space;
+	const struct maps_state *state = space_of(feed, adding->space, sample->cpumode);
 	struct fold_lookup lookup = fold_places_begin(&feed->places, state, sample->cpumode, sample->ip);
 	fold_places_finish(&feed->places, &lookup);
 	entry->entry.leaf = fold_tables_frame(adding->feed->places.tables, &(struct fold_frame){0});
@@ -493,8 +504,10 @@ static bool begin_branches(struct adding *adding, struct set_entry *entry)
 static const struct recent_actor *find_actor(const struct fold_context *context, struct fold_feed *feed, const struct fold_sample *in)
 {
 	uint64_t time = in->model_time;
-	if (time < feed->kernel.from || time > feed->kernel.last)
+	if (time < feed->kernel.from || time > feed->kernel.last) {
 		feed->kernel = maps_state_at(context->machine->kernel_maps, time);
+		feed->guest = maps_state_at(context->machine->guest_maps, time);
+	}
 	struct recent_actor *recent = &feed->recent[in->thread->index % FOLD_RECENT_ACTORS];
 	bool known = recent->thread == in->thread && recent->comm == in->comm;
 	if (!known || recent->turn != feed->turn || time < recent->space.from || time > recent->space.last)

@@ -61,6 +61,7 @@ static void feed_init(struct fold_feed *feed, struct fold *fold)
 	struct fold_private *private = fold->private;
 	*feed = (struct fold_feed){.fold = fold, .context = &private->context};
 	feed->kernel = maps_state_at(private->context.machine->kernel_maps, 0);
+	feed->guest = maps_state_at(private->context.machine->guest_maps, 0);
 	feed->extra = mem_alloc_array(private->options.extra_words + 1, sizeof(uint64_t));
 	pthread_mutex_init(&feed->lock, NULL);
 	pthread_mutex_lock(&private->lock);

@@ -525,7 +525,7 @@ struct fold_feed {
 	struct fold_counts *counts; /* NULL: samples go through the batch */
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;
-	struct maps_state kernel;
+	struct maps_state kernel, guest;
 	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */
 	struct stack stack;
 	struct stack_ends ends;

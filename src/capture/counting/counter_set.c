@@ -133,6 +133,11 @@ static struct error *apply_filters(const struct counter_set *counters, const str
 	for (size_t i = 0; i < events->events.len; i++) {
 		const struct event *event = events->events.data[i];
 		int status = event->filter ? counter_set_filter(&counters->each[i], event->filter) : 0;
+		if (status < 0 && event->address_filter)
+			return error_system(-status,
+					    "%s: filter '%s': refused by the driver (Intel PT knows 'filter' and 'tracestop', and neither "
+					    "'start' nor 'stop'; CoreSight either the former or the latter)",
+					    event->name, event->filter);
 		if (status == -EINVAL)
 			return error_new("%s: the kernel rejected the filter '%s'; its fields are listed in its format file in "
 					 "/sys/kernel/tracing/events",

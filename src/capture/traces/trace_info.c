@@ -97,6 +97,19 @@ static void add_crystal_ratio(struct words *words)
 	vec_push(words, denominator);
 }
 
+/* What the decoder must know: jumps out of a filtered range end a piece of the trace. Its length, and the text with at least one zero. */
+static void add_filter_text(const char *filter, struct words *words)
+{
+	size_t length = filter ? strlen(filter) : 0;
+
+	vec_push(words, length);
+	for (size_t at = 0; length && at <= length; at += sizeof(uint64_t)) {
+		uint64_t word = 0;
+		memcpy(&word, filter + at, length - at < sizeof(word) ? length - at : sizeof(word));
+		vec_push(words, word);
+	}
+}
+
 static void add_intel_pt(const struct trace_plan *plan, const struct perf_event_mmap_page *page, struct words *words)
 {
 	add_clock(page, words);
@@ -110,7 +123,7 @@ static void add_intel_pt(const struct trace_plan *plan, const struct perf_event_
 	add_crystal_ratio(words);
 	vec_push(words, mask_of(plan, "cyc"));
 	vec_push(words, capability_number(plan->pmu, "max_nonturbo_ratio"));
-	vec_push(words, 0); /* bytes of the text of filters */
+	add_filter_text(plan->event->filter, words);
 	vec_push(words, capability_number(plan->pmu, "event_trace"));
 }
 

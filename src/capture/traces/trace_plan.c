@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "capture/traces/trace_filter.h"
 #include "kernel/limits.h"
 
 #include <linux/perf_event.h>
@@ -68,15 +69,9 @@ static struct error *check_event(const struct trace_plan *plan, const struct eve
 	if (event->leader != event->index)
 		return error_new_kind(ERROR_USAGE, "%s: an event that traces leads its group: name it first, {%s,…}", event->name,
 				      event->name);
-	if (event->sample_filter)
-		return error_new_kind(
-			ERROR_UNSUPPORTED,
-			"%s: --filter: filters of addresses are not supported; trace less with the modifier u or k, or by -D and "
-			"--control",
-			event->name);
-	if (event->aux_output || event->aux_sample_size)
-		return error_new_kind(ERROR_USAGE, "%s: %s= is for the other events of its group", event->name,
-				      event->aux_output ? "aux-output" : "aux-sample-size");
+	if (event_trace_term(event) && event->aux_action != EVENT_AUX_START_PAUSED)
+		return error_new_kind(ERROR_USAGE, "%s: %s= is for the other events of its group%s", event->name, event_trace_term(event),
+				      event->aux_action ? ", which pause and resume its trace; its own is aux-action=start-paused" : "");
 	if (sampling->clockid_given)
 		return error_new_kind(ERROR_USAGE, "%s: the times of hardware traces are those of perf's own clock: omit -k", event->name);
 	if (sampling->overwrite || event->overwrite == EVENT_YES)
@@ -105,9 +100,9 @@ static struct error *check_others(const struct event_list *events)
 {
 	for (size_t i = 0; i < events->events.len; i++) {
 		const struct event *event = events->events.data[i];
-		if (event->aux_output || event->aux_sample_size)
+		if (event_trace_term(event))
 			return error_new_kind(ERROR_USAGE, "%s: %s= is for hardware traces (AUX areas): name one in front, {intel_pt//,%s}",
-					      event->name, event->aux_output ? "aux-output" : "aux-sample-size", event->name);
+					      event->name, event_trace_term(event), event->name);
 	}
 	return NULL;
 }
@@ -119,8 +114,7 @@ static struct event *find_lonely(const struct event_list *events, const struct e
 {
 	for (size_t i = 0; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];
-		bool wanted = event->aux_sample_size || event->aux_output;
-		if (wanted && event != leader && event->leader == i && event->members == 1)
+		if (event_trace_term(event) && !trace_plan_traces(event) && event != leader && event->leader == i && event->members == 1)
 			return event;
 	}
 	return NULL;
@@ -138,10 +132,14 @@ static struct error *take_sample_sizes(struct trace_plan *plan, struct event_lis
 		bool member = event != leader && event->leader == leader->index;
 		if (member && plan->sample_bytes && !event->aux_sample_size)
 			event->aux_sample_size = plan->sample_bytes;
-		if (!member && (event->aux_sample_size || event->aux_output))
+		if (event->aux_action == EVENT_AUX_START_PAUSED && !trace_plan_traces(event))
+			return error_new_kind(ERROR_USAGE,
+					      "%s: aux-action=start-paused is for the event that traces, %s: events of its "
+					      "group pause and resume",
+					      event->name, leader->name);
+		if (!member && event_trace_term(event) && !trace_plan_traces(event))
 			return error_new_kind(ERROR_USAGE, "%s: %s= is for events in the group of %s: {%s,%s}", event->name,
-					      event->aux_output ? "aux-output" : "aux-sample-size", leader->name, leader->name,
-					      event->name);
+					      event_trace_term(event), leader->name, leader->name, event->name);
 		if (event->aux_sample_size > TRACE_SAMPLE_MAX)
 			return error_new_kind(ERROR_USAGE, "%s: a sample has room for at most %d bytes of trace", event->name,
 					      TRACE_SAMPLE_MAX);
@@ -271,8 +269,12 @@ struct error *trace_plan_make(struct trace_plan *plan, struct event_list *events
 	error = settle_size(plan);
 	for (size_t i = 0; i < events->events.len && !error; i++) {
 		struct event *event = events->events.data[i];
-		if (trace_plan_traces(event))
-			complete_event(plan, pmu_by_name(plan->pmus, event->pmu_name), event);
+		if (!trace_plan_traces(event))
+			continue;
+		struct pmu *pmu = pmu_by_name(plan->pmus, event->pmu_name);
+		complete_event(plan, pmu, event);
+		if (event->address_filter)
+			error = trace_filter_resolve(events, event, pmu, sampling->by_cpu, "/proc/kallsyms");
 	}
 	choose_switches(plan, sampling);
 	sampling->listener = true;

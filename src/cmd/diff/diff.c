@@ -107,6 +107,7 @@ static struct error *parse_limit(const struct option *option, const char *argume
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, TYPE, field, a, h, p, OPTION_NO_NEGATION)
 static const struct option diff_option_table[] = {
 	OPTION_GROUP(input_option_group, TYPE, report.input),
+	OPTION_GROUP(guest_option_group, TYPE, report.input),
 	OPTION_SANDBOX(TYPE, report.input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, report.output),
 	OPTION_HEADING("What is compared"),

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cmd/guests.h"
 #include "kernel/measure.h"
 #include "kernel/tracing/tracefs.h"
 
@@ -49,6 +48,19 @@ static void add(struct words *words, const char *first, const char *second)
 		vec_push(&words->list, second);
 }
 
+/* For commands that show symbols; recordings have addresses. */
+static void add_symbols(struct words *words, const struct input_options *symbols)
+{
+	if (symbols->guest_kallsyms)
+		add(words, "--guestkallsyms", symbols->guest_kallsyms);
+	if (symbols->guest_modules)
+		add(words, "--guestmodules", symbols->guest_modules);
+	if (symbols->guest_vmlinux)
+		add(words, "--guestvmlinux", symbols->guest_vmlinux);
+	if (symbols->guest_code)
+		add(words, "--guest-code", NULL);
+}
+
 /* How many words of argv[1…] are options of the command; *ret_event: -e is one of them. */
 static int count_options(const struct command *command, int argc, char **argv, bool *ret_event)
 {
@@ -78,6 +90,8 @@ static struct error *measure(const struct kvm_files *files, const char *name, co
 		return error_new("guests can be told apart by hardware counters only, and this machine has none ('perf doctor' tells why); "
 				 "measure inside of the guest");
 	add(&words, name, NULL);
+	if (!strcmp(name, "top"))
+		add_symbols(&words, &files->symbols);
 	if (output)
 		add(&words, "-o", output);
 	if (!events)
@@ -101,6 +115,8 @@ static struct error *read_recording(const struct kvm_files *files, const char *n
 	struct words words = {0};
 	add(&words, name, NULL);
 	add(&words, "-i", kvm_file(files));
+	if (!strcmp(name, "report"))
+		add_symbols(&words, &files->symbols);
 	return run_words(&words, argc, argv, ret_status);
 }
 
@@ -120,6 +136,7 @@ static struct error *diff(const struct kvm_files *files, int argc, char **argv, 
 	struct words words = {0};
 	bool events = false;
 	add(&words, "diff", NULL);
+	add_symbols(&words, &files->symbols);
 	if (count_options(command_find("diff"), argc, argv, &events) == argc - 1)
 		add(&words, "perf.data.host", "perf.data.guest");
 	return run_words(&words, argc, argv, ret_status);
@@ -220,8 +237,8 @@ static const struct option options[] = {
 	OPTION_STRING('o', "output", struct kvm_files, output, "FILE", "recording to write (default the same)"),
 	OPTION_FLAG(0, "guest", struct kvm_files, guest, "what guests do (default)"),
 	OPTION_FLAG(0, "host", struct kvm_files, host, "what the host does; with --guest: both"),
+	OPTION_GROUP(guest_option_group, struct kvm_files, symbols),
 	OPTION_GROUP(output_option_group, struct kvm_files, verbosity),
-	OPTIONS_GUESTS_REFUSED,
 	OPTION_END,
 };
 

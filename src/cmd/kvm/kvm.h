@@ -10,6 +10,7 @@
 struct kvm_files {
 	const char *input, *output;
 	bool host, guest;
+	struct input_options symbols; /* of the guest: nothing else of it is set */
 	struct output_options verbosity;
 };
 

@@ -324,7 +324,7 @@ const struct option record_option_table[] = {
 	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with their modifiers and groups {…}",
 	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER",
-	       "filter for the preceding events: on the fields of tracepoints, or on the samples of other events (ip, pid, uid, period, …)",
+	       "filter for the preceding events: on the fields of tracepoints, on addresses for hardware traces, or on the samples of other events (ip, pid, uid, period, …)",
 	       event_words_parse_sample_filter),
 	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (applies to the preceding tracepoints)",
 			    event_words_parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),

@@ -96,6 +96,7 @@ struct error *report_option_screen(const struct option *option, const char *argu
 #define TYPE struct report_options
 const struct option report_option_table[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(guest_option_group, TYPE, input),
 	OPTION_GROUP(from_option_group, TYPE, input.from),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),

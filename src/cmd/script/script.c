@@ -6,7 +6,6 @@
  * options; the loop is in run.c, the text in analysis/script. */
 #include "cmd/script/script.h"
 #include "cmd/code/code_options.h"
-#include "cmd/guests.h"
 #include "cmd/record/record.h"
 #include "cmd/script/language.h"
 #include "cmd/script/ready.h"
@@ -122,6 +121,7 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(guest_option_group, TYPE, input),
 	OPTION_GROUP(from_option_group, TYPE, input.from),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
@@ -215,7 +215,6 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "xed", TYPE, disassemble, "disassemble instructions (-F insn, brstackinsn); the program xed is not needed"),
 	OPTION_STRING(0, "addr2line", TYPE, addr2line, "PROGRAM",
 		      "for old command lines: perf reads source lines itself and runs no program"),
-	OPTIONS_GUESTS_REFUSED,
 	OPTION_END,
 };
 

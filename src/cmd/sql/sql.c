@@ -40,6 +40,7 @@ static const struct option sql_option_table[] = {
 	OPTION_INLINE(struct sql_options, inlines),
 	OPTION_SANDBOX(struct sql_options, input.sandbox),
 	OPTION_GROUP(input_option_group, struct sql_options, input),
+	OPTION_GROUP(guest_option_group, struct sql_options, input),
 	OPTION_GROUP(from_option_group, struct sql_options, input.from),
 	OPTION_END,
 };

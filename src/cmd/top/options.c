@@ -135,6 +135,7 @@ const struct option top_option_table[] = {
 
 	OPTION_HEADING("Symbols"),
 	OPTION_STRING('k', "vmlinux", O, report.input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
+	OPTION_GROUP(guest_option_group, O, report.input),
 	OPTION_STRING(0, "kallsyms", O, report.input.kallsyms, "FILE", "read kernel symbols from this file instead of /proc/kallsyms"),
 	OPTION_FLAG(0, "ignore-vmlinux", O, report.input.ignore_vmlinux, "do not look for the kernel's image"),
 	OPTION_FLAG(0, "demangle-kernel", O, report.input.demangle_kernel, "demangle C++ and Rust names in the kernel"),

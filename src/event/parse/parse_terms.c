@@ -27,6 +27,7 @@ enum term_kind {
 	TERM_CHOICE_NOT, /* the same with "no-" in front */
 	TERM_NAME,
 	TERM_CALLGRAPH,
+	TERM_AUX_ACTION,
 };
 
 struct term_rule {
@@ -57,6 +58,7 @@ static const struct term_rule rules[] = {
 	{"nr", TERM_U64, FIELD(max_events), false},
 	{"percore", TERM_BOOL, FIELD(percore), false},
 	{"aux-output", TERM_BOOL, FIELD(aux_output), false},
+	{"aux-action", TERM_AUX_ACTION, 0, false},
 	{"aux-sample-size", TERM_U32, FIELD(aux_sample_size), false},
 	{"metric-id", TERM_STRING, FIELD(metric_id), false},
 };
@@ -205,10 +207,24 @@ static struct error *apply_string(struct parser *parser, struct event *event, co
 	return parse_fail(parser, term->value_at, "auto, fp, dwarf, lbr or no", "unknown call graph type '%s'", term->value);
 }
 
+static struct error *apply_aux_action(struct parser *parser, struct event *event, const struct term *term)
+{
+	static const char *const ACTIONS[] = {"start-paused", "pause", "resume"}; /* bits of enum event_aux_action */
+
+	for (uint32_t i = 0; term->value && i < sizeof(ACTIONS) / sizeof(ACTIONS[0]); i++)
+		if (!strcmp(term->value, ACTIONS[i])) {
+			event->aux_action = 1u << i;
+			return NULL;
+		}
+	return parse_fail(parser, term->value_at, "start-paused, pause or resume", "unknown action of 'aux-action'");
+}
+
 static struct error *apply_rule(struct parser *parser, struct event *event, const struct term_rule *rule, const struct term *term)
 {
 	if (rule->kind == TERM_STRING || rule->kind == TERM_NAME || rule->kind == TERM_CALLGRAPH)
 		return apply_string(parser, event, rule, term);
+	if (rule->kind == TERM_AUX_ACTION)
+		return apply_aux_action(parser, event, term);
 	return apply_number(parser, event, rule, term);
 }
 

@@ -18,6 +18,8 @@ module_param(name, charp, 0444);
 static unsigned int burst = 8;
 module_param(burst, uint, 0644);
 
+enum { FILTERS_MAX = 2 };
+
 struct area {
 	u8 *base;
 	unsigned long size;
@@ -129,11 +131,68 @@ static void end(struct tracer *tracer)
 	tracer->area = NULL;
 }
 
+/* ── Filters of addresses ── */
+
+struct filters {
+	unsigned int count, wanted; /* wanted: ranges outside of which nothing is traced */
+	struct traced_range {
+		unsigned long start, size;
+		bool stops;
+	} ranges[FILTERS_MAX];
+};
+
+static int validate_filters(struct list_head *filters)
+{
+	struct perf_addr_filter *filter;
+
+	list_for_each_entry(filter, filters,
+			    entry) if (!filter->size || filter->action == PERF_ADDR_FILTER_ACTION_START) return -EOPNOTSUPP;
+	return 0;
+}
+
+/* The kernel has found out where the files are mapped. */
+static void sync_filters(struct perf_event *event)
+{
+	struct perf_addr_filters_head *head = perf_event_addr_filters(event);
+	struct filters *filters = event->hw.addr_filters;
+	struct perf_addr_filter *filter;
+	unsigned int i = 0;
+
+	filters->wanted = 0;
+	list_for_each_entry(filter, &head->list, entry)
+	{
+		filters->ranges[i].start = event->addr_filter_ranges[i].start;
+		filters->ranges[i].size = event->addr_filter_ranges[i].size;
+		filters->ranges[i].stops = filter->action == PERF_ADDR_FILTER_ACTION_STOP;
+		filters->wanted += !filters->ranges[i].stops;
+		i++;
+	}
+	filters->count = i;
+}
+
+static bool is_traced(const struct filters *filters, u64 ip)
+{
+	bool wanted = !filters->wanted;
+	unsigned int i;
+
+	for (i = 0; i < filters->count; i++) {
+		const struct traced_range *range = &filters->ranges[i];
+		if (ip - range->start >= range->size)
+			continue;
+		if (range->stops)
+			return false;
+		wanted = true;
+	}
+	return wanted;
+}
+
 static void write_pieces(struct tracer *tracer)
 {
 	u64 ip = current->mm ? instruction_pointer(task_pt_regs(current)) : 0;
 	unsigned int i;
 
+	if (!is_traced(tracer->event->hw.addr_filters, ip))
+		return;
 	for (i = 0; ip && i < burst; i++) {
 		if (!tracer->area->snapshot && tracer->written + PIECE_MAX > tracer->handle.size) {
 			perf_aux_output_flag(&tracer->handle, PERF_AUX_FLAG_TRUNCATED);
@@ -170,6 +229,7 @@ static void start(struct perf_event *event, int flags)
 	}
 	event->hw.state = 0;
 	tracer->event = event;
+	perf_event_addr_filters_sync(event);
 	hrtimer_start(&tracer->timer, ms_to_ktime(1), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
@@ -181,11 +241,11 @@ static void stop(struct perf_event *event, int flags)
 		return;
 	event->hw.state |= PERF_HES_STOPPED;
 	hrtimer_try_to_cancel(&tracer->timer);
-	tracer->event = NULL;
 	if (tracer->area) {
 		write_pieces(tracer);
 		end(tracer);
 	}
+	tracer->event = NULL;
 }
 
 static int add(struct perf_event *event, int flags)
@@ -207,9 +267,20 @@ static void read_nothing(struct perf_event *event)
 {
 }
 
+static void free_filters(struct perf_event *event)
+{
+	kfree(event->hw.addr_filters);
+}
+
 static int event_init(struct perf_event *event)
 {
-	return event->attr.type == event->pmu->type ? 0 : -ENOENT;
+	if (event->attr.type != event->pmu->type)
+		return -ENOENT;
+	event->hw.addr_filters = kzalloc(sizeof(struct filters), GFP_KERNEL);
+	if (!event->hw.addr_filters)
+		return -ENOMEM;
+	event->destroy = free_filters;
+	return 0;
 }
 
 /* ── Traces in samples ── */
@@ -312,6 +383,9 @@ static struct pmu fake = {
 	.setup_aux = setup_aux,
 	.free_aux = free_aux,
 	.snapshot_aux = snapshot_aux,
+	.nr_addr_filters = FILTERS_MAX,
+	.addr_filters_validate = validate_filters,
+	.addr_filters_sync = sync_filters,
 };
 
 static int __init fake_trace_init(void)

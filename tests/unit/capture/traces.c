@@ -1,8 +1,10 @@
 /* Hardware traces on machines that are not here: what is opened for them, what the recording tells of them, and how they come into it. */
 #include "capture/traces/trace_areas.h"
+#include "capture/traces/trace_filter.h"
 #include "capture/traces/trace_info.h"
 #include "capture/traces/trace_plan.h"
 
+#include "base/mem.h"
 #include "event/parse/parse.h"
 #include "perfdata/reader.h"
 #include "tree.h"
@@ -27,6 +29,7 @@ static tree_file machine[] = {
 	{DEVICES "cpu/type", "4"},
 	{DEVICES "cpu/format/event", "config:0-7"},
 	{PT "type", "8"},
+	{PT "nr_addr_filters", "2"},
 	{PT "format/pt", "config:0"},
 	{PT "format/cyc", "config:1"},
 	{PT "format/mtc", "config:9"},
@@ -211,6 +214,21 @@ static void lonely_events_join(void **state)
 	tear_down(&fixture);
 }
 
+/* Events of the group pause and resume a trace; they join it as others do. */
+static void traces_pause(void **state)
+{
+	struct fixture fixture;
+
+	set_up(&fixture, "intel_pt/aux-action=start-paused/u,cs/aux-action=resume/,faults/aux-action=pause/");
+	made(&fixture);
+	const uint32_t actions[] = {1 << 0, 1 << 2, 1 << 1};
+	for (unsigned int i = 0; i < COUNT(actions); i++) {
+		assert_int_equal(attr(&fixture, i)->aux_action, actions[i]);
+		assert_int_equal(fixture.events.events.data[i]->leader, 0);
+	}
+	tear_down(&fixture);
+}
+
 static void spe(void **state)
 {
 	struct fixture fixture;
@@ -221,6 +239,127 @@ static void spe(void **state)
 	assert_int_equal(attr(&fixture, 1)->sample_period, 7);
 	assert_int_equal(fixture.plan.switches, 2);
 	tear_down(&fixture);
+}
+
+/* ── Filters of addresses ── */
+
+/* Named in the test below, found in this program's own file. */
+__attribute__((noinline, used)) static int traces_filtered_function(void)
+{
+	return 77;
+}
+
+static const char KALLSYMS[] = "ffffffff81000000 T first\nffffffff81000040 t twice\nffffffff81000060 d data\n"
+			       "ffffffff81000080 W twice\nffffffff81000083 t last\n";
+
+/* What the kernel is to get; the error's text. To be freed. */
+static char *resolved(const char *pmu, const char *filter, bool by_cpu)
+{
+	struct fixture fixture;
+	char *path, texts[64];
+
+	snprintf(texts, sizeof(texts), "%s//", pmu);
+	set_up(&fixture, texts);
+	path = mem_printf("%s/kallsyms", fixture.root);
+	FILE *file = fopen(path, "w");
+	fputs(KALLSYMS, file);
+	fclose(file);
+	struct event *event = fixture.events.events.data[0];
+	event->address_filter = filter;
+	struct error *error =
+		trace_filter_resolve(&fixture.events, event, pmu_by_name(event_catalog_pmus(fixture.catalog), pmu), by_cpu, path);
+	char *ret = mem_strdup(error ? error_message(error) : event->filter);
+	error_free(error);
+	free(path);
+	tear_down(&fixture);
+	return ret;
+}
+
+static void filters_of_the_kernel(void **state)
+{
+	static const char *const CASES[][2] = {
+		{"filter first", "filter 0xffffffff81000000/0x40"},
+		{"tracestop first", "stop 0xffffffff81000000/0x40"},
+		{"start first,stop first", NULL}, /* names end with a space */
+		{"start first stop first", "start 0xffffffff81000000,stop 0xffffffff81000000"},
+		{"filter twice #1", "filter 0xffffffff81000040/0x40"}, /* data are no functions */
+		{"filter twice #g", "filter 0xffffffff81000080/0x3"},
+		{"filter twice #0 / 0x10", "filter 0xffffffff81000080/0x10"},
+		{"filter first / twice #2", "filter 0xffffffff81000000/0x83"},
+		{"filter 0x10/0x20,stop 0x40", "filter 0x10/0x20,stop 0x40"},
+		{"filter *", "filter 0xffffffff81000000/0x2000"},
+	};
+	for (size_t i = 0; i < COUNT(CASES); i++) {
+		char *text = resolved("intel_pt", CASES[i][0], true);
+		if (CASES[i][1])
+			assert_string_equal(text, CASES[i][1]);
+		else
+			assert_non_null(strstr(text, "expected filter, start, stop or tracestop"));
+		free(text);
+	}
+}
+
+/* The place is an offset in the file, and the file is named by its whole path. */
+static void filters_of_a_file(void **state)
+{
+	char path[4096], expected[5000], program[64];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_int_equal(traces_filtered_function(), 77);
+	assert_true(length > 0);
+	path[length] = 0;
+	char *text = resolved("intel_pt", "filter traces_filtered_function @/proc/self/exe", false), *end;
+	assert_true(!strncmp(text, "filter 0x", 9));
+	uint64_t offset = strtoull(text + 7, &end, 16), size = strtoull(end + 1, &end, 16);
+	snprintf(expected, sizeof(expected), "filter %#llx/%#llx@%s", (unsigned long long)offset, (unsigned long long)size, path);
+	assert_string_equal(text, expected);
+	free(text);
+	/* The bytes there are the function's. */
+	uint8_t bytes[8];
+	FILE *file = fopen(path, "r");
+	assert_true(size >= sizeof(bytes) && !fseek(file, (long)offset, SEEK_SET) && fread(bytes, sizeof(bytes), 1, file) == 1);
+	fclose(file);
+	assert_memory_equal(bytes, (const void *)(uintptr_t)traces_filtered_function, sizeof(bytes));
+	text = resolved("intel_pt", "filter * @/proc/self/exe", false);
+	assert_true(!strncmp(text, "filter 0x0/0x", 13));
+	free(text);
+	snprintf(program, sizeof(program), "start 0x123 @/proc/%d/exe", getpid());
+	text = resolved("intel_pt", program, false);
+	snprintf(expected, sizeof(expected), "start 0x123@%s", path);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void filters_refused(void **state)
+{
+	static const struct {
+		const char *pmu, *filter;
+		bool by_cpu;
+		const char *error;
+	} CASES[] = {
+		{"intel_pt", "filter twice", false, "the kernel has 2 functions called twice; say which, as in 'twice #2', or 'twice #g'"},
+		{"intel_pt", "filter twice #3", false, "no function twice of that number"},
+		{"intel_pt", "filter first #1 / frist", false, "no function frist; did you mean first"},
+		{"intel_pt", "filter last #g", false, "no global function last"},
+		{"intel_pt", "filter data", false, "no function data"},
+		{"intel_pt", "filter last", false, "the size of last isn't known"},
+		{"intel_pt", "filter last / first", false, "first (0xffffffff81000000) lies in front of where the filter begins"},
+		{"intel_pt", "filter 0x10", false, "expected a size"},
+		{"intel_pt", "ip > 5", false, "expected filter, start, stop or tracestop"},
+		{"intel_pt", "filter first @", false, "expected a file"},
+		{"intel_pt", "filter first #x", false, "expected a number, or g"},
+		{"intel_pt", "filter main @/nowhere", false, "/nowhere: No such file"},
+		{"intel_pt", "filter 0/8 @/proc/self/exe", true, "of whole CPUs the kernel filters its own addresses only"},
+		{"intel_pt", "stop 1 stop 2 stop 3", false, "3 filters of addresses, but this PMU has room for 2"},
+		{"arm_spe_0", "stop 1", false, "this PMU has no filters of addresses"},
+	};
+	for (size_t i = 0; i < COUNT(CASES); i++) {
+		char *text = resolved(CASES[i].pmu, CASES[i].filter, CASES[i].by_cpu);
+		if (!strstr(text, CASES[i].error))
+			print_error("%s: %s\n", CASES[i].filter, text);
+		assert_non_null(strstr(text, CASES[i].error));
+		free(text);
+	}
 }
 
 static void refused(void **state)
@@ -238,6 +377,9 @@ static void refused(void **state)
 		{"intel_pt//u,arm_spe_0//", "there can be one event that traces", {0}, {0}},
 		{"{cycles,intel_pt//u}", "an event that traces leads its group", {0}, {0}},
 		{"intel_pt/mtc_period=1/", "this processor has no mtc_period=1, but 0, 3, 6, 9", {0}, {0}},
+		{"cycles/aux-action=pause/", "aux-action= is for hardware traces (AUX areas)", {0}, {0}},
+		{"intel_pt/aux-action=pause/", "its own is aux-action=start-paused", {0}, {0}},
+		{"{intel_pt//,cs/aux-action=start-paused/}", "is for the event that traces, intel_pt//", {0}, {0}},
 		{"intel_pt/aux-sample-size=8/", "is for the other events of its group", {0}, {0}},
 		{"intel_pt//,cycles", "in a group with intel_pt//: {intel_pt//,cycles}", {.sample_bytes = 8}, {0}},
 		{"intel_pt//,{cycles/aux-output/,cs}", "aux-output= is for events in the group of intel_pt//", {0}, {0}},
@@ -305,6 +447,25 @@ static void pt_is_described(void **state)
 	assert_int_equal(words[17], 1);
 	strbuf_deinit(&out);
 	tear_down(&fixture);
+}
+
+/* The decoder is told of filters: their length, and the text with a zero behind it, in front of the last word. */
+static void filters_are_described(void **state)
+{
+	static const char *const FILTERS[] = {"stop 0x1", "stop 0x12"};
+	for (size_t i = 0; i < COUNT(FILTERS); i++) {
+		struct fixture fixture;
+		const uint64_t *words;
+		set_up(&fixture, "intel_pt//u");
+		fixture.events.events.data[0]->address_filter = FILTERS[i];
+		made(&fixture);
+		struct strbuf out = describe(&fixture, &words);
+		assert_int_equal(words[16], strlen(FILTERS[i]));
+		assert_string_equal((const char *)(words + 17), FILTERS[i]);
+		assert_int_equal(words[19], 1);
+		strbuf_deinit(&out);
+		tear_down(&fixture);
+	}
 }
 
 static void others_are_described(void **state)
@@ -494,9 +655,14 @@ int capture_traces_tests(void)
 		cmocka_unit_test(snapshots_wake_nobody_up),
 		cmocka_unit_test(traces_in_samples),
 		cmocka_unit_test(lonely_events_join),
+		cmocka_unit_test(traces_pause),
 		cmocka_unit_test(spe),
+		cmocka_unit_test(filters_of_the_kernel),
+		cmocka_unit_test(filters_of_a_file),
+		cmocka_unit_test(filters_refused),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(pt_is_described),
+		cmocka_unit_test(filters_are_described),
 		cmocka_unit_test(others_are_described),
 		cmocka_unit_test(coresight_is_described),
 		cmocka_unit_test(a_full_trace_comes_piece_by_piece),

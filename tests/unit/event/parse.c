@@ -283,6 +283,8 @@ static void mistakes(void **state)
 		{"cycles:pppp", 10, "ppp"},
 		{"cycles/period", -1, NULL},
 		{"cycles/period=x/", 14, "a number"},
+		{"cycles/aux-action/", 7, "start-paused, pause or resume"},
+		{"cycles/aux-action=stop/", 18, "start-paused, pause or resume"},
 		{"cycles/foo/", 7, "the terms are: config"},
 		{"cycles/name/", 7, "a value"},
 		{"cpu/umask=0x100/", 10, NULL},

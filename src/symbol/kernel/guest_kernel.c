@@ -1,0 +1,123 @@
+/* Addresses of the guest's kernel are as its own list has them, which is of the boot that was recorded: nothing is moved. An image without
+ * the list is taken to be where it was linked (nokaslr). */
+#include "symbol/kernel/guest_kernel.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "symbol/elf/elf.h"
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/kernel/kallsyms.h"
+#include "symbol/kernel/kernel_image.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const BEGINNINGS[] = {"_text", "_stext"};
+enum { BEGINNING_COUNT = sizeof(BEGINNINGS) / sizeof(BEGINNINGS[0]) };
+
+static struct error *find_beginning(const struct symbol_options *options, uint64_t *ret)
+{
+	struct elf_file elf = {0};
+	struct error *error = NULL;
+
+	for (size_t i = 0; options->guest_kallsyms && i < BEGINNING_COUNT; i++)
+		if (kallsyms_read_address(options->guest_kallsyms, BEGINNINGS[i], ret))
+			return NULL;
+	if (options->guest_kallsyms && access(options->guest_kallsyms, R_OK) < 0)
+		return error_system(errno, "%s", options->guest_kallsyms);
+	if (options->guest_kallsyms)
+		return error_new("%s: no address of _text: this isn't a copy of /proc/kallsyms, or not one that root has made",
+				 options->guest_kallsyms);
+	error = elf_open(options->guest_vmlinux, &elf);
+	bool found = false;
+	for (size_t i = 0; !error && !found && i < BEGINNING_COUNT; i++)
+		found = kernel_linked_address(&elf, BEGINNINGS[i], ret);
+	elf_close(&elf);
+	if (!error && !found)
+		error = error_new("%s is no kernel's image with a symbol table", options->guest_vmlinux);
+	return error;
+}
+
+/* Lines of "NAME SIZE USERS DEPENDENCIES STATE ADDRESS". The kernel ends where the first module behind it begins. */
+static struct error *add_modules(struct machine *machine, const char *path, uint64_t begin, uint64_t *ret_end)
+{
+	cleanup_fclose FILE *file = fopen(path, "r");
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		return error_system(errno, "%s", path);
+	while (getline(&line, &room, file) > 0) {
+		char name[64];
+		uint64_t size, address;
+		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &address) != 3 || !address)
+			continue;
+		if (address > begin && address < *ret_end)
+			*ret_end = address;
+		machine_add_guest_module(machine, name, address, address + size < address ? UINT64_MAX : address + size);
+	}
+	return NULL;
+}
+
+struct error *guest_kernel_add(struct machine *machine, const struct symbol_options *options, const char *modules)
+{
+	uint64_t begin, end = UINT64_MAX;
+
+	if (!options->guest_kallsyms && !options->guest_vmlinux)
+		return modules ? error_new_kind(ERROR_USAGE,
+						"--guestmodules tells where modules are: add --guestkallsyms, which has their symbols")
+			       : NULL;
+	struct error *error = find_beginning(options, &begin);
+	if (!error && modules)
+		error = add_modules(machine, modules, begin, &end);
+	if (!error)
+		machine_add_guest_kernel(machine, begin, end);
+	return error;
+}
+
+static struct symtab *load_image(const struct symbol_options *options)
+{
+	struct elf_symbols_options how = {.addressing = ELF_VIRTUAL, .demangle = options->demangle_kernel};
+	struct symbol_builder builder = {0};
+	struct elf_file elf = {0};
+	uint64_t linked, listed;
+	struct error *error = elf_open(options->guest_vmlinux, &elf);
+
+	if (!error && options->guest_kallsyms && kernel_linked_address(&elf, BEGINNINGS[0], &linked) &&
+	    kallsyms_read_address(options->guest_kallsyms, BEGINNINGS[0], &listed))
+		how.relocation = listed - linked;
+	if (!error)
+		elf_symbols_add(&elf, &elf, &how, &builder);
+	struct symtab *symtab = symtab_build(&builder, error ? SYMBOLS_NO_FILE : SYMBOLS_FULL, options->guest_vmlinux);
+	symtab_set_relocation(symtab, how.relocation);
+	error_free(error);
+	elf_close(&elf);
+	return symtab;
+}
+
+struct symtab *guest_kernel_load(const struct symbol_options *options, const struct dso *dso)
+{
+	struct symbol_builder builder = {0};
+	struct kallsyms list = {0};
+	bool is_module = dso->kind == DSO_GUEST_MODULE;
+
+	if (options->guest_vmlinux && !is_module)
+		return load_image(options);
+	struct error *error = options->guest_kallsyms ? kallsyms_open(options->guest_kallsyms, &list) : error_new("none is named");
+	bool opened = !error;
+	error_free(error);
+	if (!opened)
+		return symtab_build(&builder, SYMBOLS_NO_FILE, options->guest_kallsyms);
+	if (!is_module) {
+		kallsyms_give(&list, 0, &builder);
+		return symtab_build(&builder, SYMBOLS_FULL, options->guest_kallsyms);
+	}
+	cleanup_free char *name = kernel_module_name(dso->name);
+	kallsyms_pick(&list, name, 0, &builder);
+	struct symtab *symtab = symtab_build(&builder, builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE, options->guest_kallsyms);
+	kallsyms_close(&list);
+	return symtab;
+}

@@ -58,6 +58,11 @@ struct stack_walker {
 	const struct ring_set *ring_set;
 	size_t rings;
 	uint64_t memory;	 /* of rows, at most */
+	bool lazy;		 /* nothing is read ahead: rows of code that stacks have met, whatever the size of its file */
 	const char *more_memory; /* struct sampling.unwind_more */
-	bool full;
+	bool full, told;	 /* there was no room for rows; since ever */
+	uint64_t renewed_ns;	 /* when all rows were given up for those that are met now, in CLOCK_MONOTONIC */
 };
+
+/* No file is wanted or known any more. */
+void stack_walker_clear_wanted(struct stack_walker *walker);

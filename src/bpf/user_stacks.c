@@ -1,6 +1,6 @@
 /* Loads user_stacks.bpf.c and gives it rows (user_stacks.h). Chunks are mapped and written here; a file is entered into `files` when it has
- * words, which are 0 until their blocks' rows are there. What is in chunks otherwise is never changed or taken back while a program can know
- * of it. */
+ * words, which are 0 until their blocks' rows are there. What is in chunks otherwise is never changed or taken back while a program can
+ * know of it. */
 #include "bpf/user_stacks.h"
 
 #include "base/mem.h"

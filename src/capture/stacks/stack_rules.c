@@ -60,7 +60,7 @@ static void complain(struct stack_walker *walker, const struct wanted_rules *wan
 
 static void want_part(struct wanted_rules *wanted, uint64_t place)
 {
-	uint64_t part = (place - wanted->begin) / PART;
+	uint64_t part = (place - wanted->begin) / wanted->part;
 
 	if (place < wanted->begin || place >= wanted->end || wanted->noted[part])
 		return;
@@ -77,7 +77,8 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 
 	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
 		wanted->begin = wanted->end = 0;
-	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / PART + 1);
+	wanted->part = walker->lazy ? LAZY_PART : PART;
+	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / wanted->part + 1);
 	wanted->entered = true;
 	complain(walker, wanted,
 		 bpf_user_stacks_add(walker->program, &wanted->file, wanted->begin, wanted->end, has_python ? &interpreter : NULL,
@@ -94,8 +95,8 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 /* Returns its end. */
 static uint64_t place_of_part(const struct wanted_rules *wanted, uint32_t part, uint64_t *ret_begin)
 {
-	*ret_begin = wanted->begin + (uint64_t)part * PART;
-	return *ret_begin + PART < wanted->end ? *ret_begin + PART : wanted->end;
+	*ret_begin = wanted->begin + (uint64_t)part * wanted->part;
+	return *ret_begin + wanted->part < wanted->end ? *ret_begin + wanted->part : wanted->end;
 }
 
 static void give_rows(struct stack_walker *walker, struct wanted_rules *wanted, const struct file_rows *rows, uint64_t begin, uint64_t end)

@@ -108,7 +108,7 @@ struct agent_records {
 struct agent_cost {
 	double budget_percent;
 	uint64_t memory_budget;
-	int statm; /* the descriptor of our own /proc/PID/statm */
+	int statm;		/* the descriptor of our own /proc/PID/statm */
 	uint64_t wanted_hz, hz; /* of each CPU; 0 = events have periods of their own */
 	/* At the beginning of the window: */
 	uint64_t begun_ns, cpu_ns;

@@ -123,6 +123,8 @@ static void put_stacks(uint16_t day)
 		uint64_t id = stack_id(i), path = mix((uint64_t)i);
 		put(&id, sizeof(id));
 		put(&day, sizeof(day));
+		put_text("cpu-clock");
+		put_text("ns");
 		put_text("checkout");
 		putchar_unlocked(DEPTH);
 		/* Neighbours have their outer frames in common. */

@@ -1,5 +1,6 @@
 /* Loads user_stacks.bpf.c and gives it rows (user_stacks.h). Chunks are mapped and written here; a file is entered into `files` when it has
- * words, which are 0 until their blocks' rows are there. What is in chunks otherwise is never changed or taken back. */
+ * words, which are 0 until their blocks' rows are there. What is in chunks otherwise is never changed or taken back while a program can
+ * know of it. */
 #include "bpf/user_stacks.h"
 
 #include "base/mem.h"
@@ -373,6 +374,22 @@ bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *
 		return false;
 	*ret = place.file;
 	return true;
+}
+
+/* Who knows of no file finds no row; to enter a chunk, even one that is there, waits for those who run. */
+void bpf_user_stacks_clear(struct bpf_user_stacks *stacks)
+{
+	const struct bpf_map *files = stacks->skeleton->maps.files;
+	struct user_stacks_file file;
+
+	while (!bpf_map__get_next_key(files, NULL, &file, sizeof(file)) && !bpf_map__delete_elem(files, &file, sizeof(file), 0))
+		;
+	enter_chunks(&stacks->rows, &(uint32_t){0}, &stacks->rows.first, 1);
+	for (size_t i = 0; i < stacks->words.mapped.len; i++)
+		memset(stacks->words.mapped.data[i], 0, chunk_size(&stacks->words));
+	stacks->rows.used = stacks->words.used = 0;
+	stacks->pythons = 0;
+	__atomic_store_n(&stacks->skeleton->bss->files_end, 0, __ATOMIC_RELAXED);
 }
 
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)

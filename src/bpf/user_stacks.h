@@ -72,6 +72,8 @@ bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_
 bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *mapped, struct user_stacks_file *ret);
 /* Makes room for so many rows at once, within the limit of memory: the kernel waits each time that there is none. */
 void bpf_user_stacks_reserve(struct bpf_user_stacks *stacks, uint64_t rows);
+/* Forgets all files and rows: what is met from now on is asked for again, and goes where the others were. */
+void bpf_user_stacks_clear(struct bpf_user_stacks *stacks);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

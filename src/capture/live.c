@@ -14,6 +14,7 @@
 #include "capture/off_cpu_samples.h"
 #include "capture/python_frames.h"
 #include "capture/recorder.h"
+#include "capture/stack_chains.h"
 #include "capture/stack_way.h"
 #include "model/machine.h"
 
@@ -295,6 +296,13 @@ int live_signal(const struct live *live)
 bool live_hides_addresses(const struct live *live)
 {
 	return recorder_totals(live->recorder)->addresses_hidden;
+}
+
+void live_shed(struct live *live)
+{
+	struct stack_chains *chains = recorder_stack_chains(live->recorder);
+	if (chains)
+		stack_chains_shed(chains);
 }
 
 bool live_thread_gone(void *context, const struct thread *thread)

@@ -82,6 +82,8 @@ void live_stop(struct live *live);
 int live_signal(const struct live *live);
 /* Who may not see the kernel's addresses has no names for its functions. Known after the first session_next(). */
 bool live_hides_addresses(const struct live *live);
+/* Where memory is short: rules for stacks that can be read again go. */
+void live_shed(struct live *live);
 /* For session_options.thread_gone: whether the machine we run on has no such thread any more. */
 bool live_thread_gone(void *context, const struct thread *thread);
 /* Waits that aren't among the samples of options.off_cpu: there was no room for them, or the kernel did not tell of their end. */

@@ -63,18 +63,6 @@ struct python_frames {
 
 /* ---- interpreters ---- */
 
-/* What an interpreter tells, its modules may use: it is in the table for that, where there is one. Other tables of large files are long. */
-static bool find_symbol(const struct elf_file *elf, const char *name, struct elf_symbol *ret)
-{
-	const struct elf_section *dynamic = elf_section(elf, ".dynsym"), *table = dynamic ? dynamic : elf_section(elf, ".symtab");
-	uint64_t count = table ? elf_symbol_count(elf, table) : 0;
-
-	for (uint64_t i = 0; i < count; i++)
-		if (elf_symbol_at(elf, table, i, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
-			return true;
-	return false;
-}
-
 /* The word of the file that is at a virtual address. */
 static bool read_word(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
 {
@@ -238,9 +226,10 @@ bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct u
 	struct elf_symbol runtime, evaluates, type, version;
 	uint64_t number;
 
-	if (!elf->is_64bit || !find_symbol(elf, "_PyRuntime", &runtime) || !find_symbol(elf, "_PyEval_EvalFrameDefault", &evaluates) ||
-	    !find_symbol(elf, "PyCode_Type", &type) || !find_symbol(elf, "Py_Version", &version) ||
-	    !read_word(elf, version.value, &number) || !describe_version(elf, runtime.value, number, &ret->python))
+	if (!elf->is_64bit || !elf_symbol_find(elf, "_PyRuntime", &runtime) ||
+	    !elf_symbol_find(elf, "_PyEval_EvalFrameDefault", &evaluates) || !elf_symbol_find(elf, "PyCode_Type", &type) ||
+	    !elf_symbol_find(elf, "Py_Version", &version) || !read_word(elf, version.value, &number) ||
+	    !describe_version(elf, runtime.value, number, &ret->python))
 		return false;
 	const struct elf_segment *text = elf_segment_of(elf, evaluates.value);
 	if (!text)

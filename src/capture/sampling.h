@@ -41,6 +41,7 @@ struct sampling {
 	struct python_frames *python; /* auto: chains have Python's frames, and these their names; or NULL */
 	bool walks_stacks;	      /* auto: by capture/stacks/stack_walker.h, where it suits the event */
 	uint64_t unwind_memory;	      /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
+	bool unwind_lazily;	      /* auto: rules of code that stacks have met, none ahead: for what runs for days */
 	const char *unwind_more;      /* what a user does for more of them; NULL = --unwind-memory */
 	uint32_t max_stack;	      /* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains;	      /* only the kernel's part of call chains */

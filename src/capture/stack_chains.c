@@ -323,6 +323,13 @@ static void apply_held(struct stack_chains *chains)
 	memmove(chains->held.data, chains->held.data + done, chains->held.len * sizeof(*chains->held.data));
 }
 
+/* It knows rules of files that are gone. */
+static void drop_cache(struct stack_chains *chains)
+{
+	unwind_cache_destroy(chains->cache);
+	chains->cache = NULL;
+}
+
 /* What runs for days forgets who has ended, when everything that was looked at the last time has been taken: what comes now is newer. */
 static void forget_what_ended(struct stack_chains *chains)
 {
@@ -333,8 +340,13 @@ static void forget_what_ended(struct stack_chains *chains)
 		return;
 	machine_forget(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL);
 	resolver_forget(chains->resolver);
-	unwind_cache_destroy(chains->cache); /* it knows rules of files that are gone */
-	chains->cache = NULL;
+	drop_cache(chains);
+}
+
+void stack_chains_shed(struct stack_chains *chains)
+{
+	resolver_shed(chains->resolver);
+	drop_cache(chains);
 }
 
 void stack_chains_look(struct stack_chains *chains)
@@ -637,7 +649,7 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 
 void stack_chains_read_ahead(struct stack_chains *chains, const struct stack_ahead_target *target)
 {
-	if (chains->walker)
+	if (chains->walker && !stack_walker_is_lazy(chains->walker))
 		stack_ahead_read(chains->walker, chains->machine, chains->resolver, target);
 }
 

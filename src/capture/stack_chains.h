@@ -54,6 +54,9 @@ size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *wh
 /* When the rings are empty: what takes longer is done, a piece of it. False: there was nothing to do. */
 bool stack_chains_learn(struct stack_chains *chains);
 
+/* Where memory is short: what was read of files goes, and is read again when a stack needs it. */
+void stack_chains_shed(struct stack_chains *chains);
+
 /* Of events whose stacks are walked. */
 struct stack_chains_walks {
 	uint64_t walked, copied; /* stacks: by the program, and what it had to leave to the recorder */

@@ -93,6 +93,7 @@ void machine_add_map(struct machine *machine, const struct map_description *desc
 	struct dso *dso = dso_for_map(machine, description);
 	struct map *map = map_create(machine, description, dso, time);
 	map->identity = dso_name_is_anonymous(description->name) || description->flags & MAP_HUGETLB;
+	dso->generation = machine->generation;
 	if (dso->kind == DSO_VDSO)
 		map->pgoff = 0;
 	maps_insert(thread->process->maps, map);

@@ -60,7 +60,7 @@ struct dso {
 	/* What the dso is known by besides its name; all 0 = unknown. */
 	uint32_t major, minor;
 	uint64_t inode, inode_generation;
-	uint64_t generation;	       /* the last machine->generation into which a map of it was carried */
+	uint64_t generation;	       /* the last machine->generation in which something had it mapped */
 	bool header_build_id;	       /* build_id comes from the header's table */
 	struct dso *next_same_name;    /* model: others of the same name */
 	const struct jitdump *jitdump; /* DSO_JITDUMP */
@@ -239,7 +239,7 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
  * may be NULL, is asked of each thread that started before and whose end no record told: true when there is no such thread any more.
  *
  * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
- * Dsos and names of files and cgroups stay; dso->generation tells of which nothing has a map any more. Not after machine_finish(). */
+ * Dsos and names of files and cgroups stay; dso->generation tells since when nothing has had a map of one. Not after machine_finish(). */
 void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
 /* Who has pointers into the machine and wants to keep what they point to: is called while an epoch ends, and has each of them renewed. */
 struct carrying;

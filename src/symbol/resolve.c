@@ -52,16 +52,21 @@ void resolver_forget(struct resolver *resolver)
 {
 	const struct machine *machine = resolver->machine;
 	for (size_t i = 0; i < machine->dsos.len; i++)
-		if (machine->dsos.data[i]->generation != machine->generation)
+		if (machine->dsos.data[i]->generation + 1 < machine->generation)
 			drop(resolver, machine->dsos.data[i]);
+}
+
+void resolver_shed(struct resolver *resolver)
+{
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
+		drop(resolver, resolver->machine->dsos.data[i]);
 }
 
 void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
-		drop(resolver, resolver->machine->dsos.data[i]);
+	resolver_shed(resolver);
 	kernel_symbols_deinit(&resolver->kernel);
 	for (size_t i = 0; i < LOAD_LOCKS; i++)
 		pthread_mutex_destroy(&resolver->load_locks[i]);

@@ -46,9 +46,12 @@ struct resolver;
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options);
 void resolver_destroy(struct resolver *resolver);
 
-/* After the machine has forgotten (machine_forget()): lets go of the symbols and whatever else is kept for files that nothing has a map of
- * any more, neither a process nor a holder. They are read again when they are asked for. Not while other threads resolve. */
+/* After the machine has forgotten (machine_forget()): lets go of the symbols and whatever else is kept for files that nothing has had a map
+ * of for a whole epoch, neither a process nor a holder: programs that are started again and again, as by a build, are read once. They are
+ * read again when they are asked for. Not while other threads resolve. */
 void resolver_forget(struct resolver *resolver);
+/* The same of all files: where memory is short. Nobody may have kept a symbol. */
+void resolver_shed(struct resolver *resolver);
 
 struct frame {
 	uint64_t ip;

@@ -40,6 +40,9 @@ struct packed_symbol {
 
 #define SIZE_IS_LARGE UINT32_MAX
 
+/* Names that are read from a file before it leaves our memory: each time costs a system call, and page faults afterwards. */
+enum { NAMES_AT_ONCE = 64 };
+
 struct large_size {
 	uint32_t index; /* of the symbol */
 	uint64_t size;
@@ -63,6 +66,7 @@ struct symtab_private {
 	struct mapping file;		    /* where the others are */
 	size_t name_limit;		    /* bytes at which names are cut */
 	bool sparing;
+	atomic_uint names_read;	     /* from the file */
 	struct functions *functions; /* NULL: the file has no debug information that fits */
 	size_t name_count;	     /* symbols that the file has: how long a readable name may be depends on it */
 };
@@ -433,7 +437,9 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 	if (!packed->in_file)
 		return mem_strdup(private->names + packed->name);
 	char *name = mem_strndup((const char *)private->file.data + packed->name, private->name_limit);
-	if (private->sparing) /* all: with a page that is touched the kernel maps others around it, since Linux 6.18 up to 2 MB */
+	/* All: with a page that is touched the kernel maps others around it, since Linux 6.18 up to 2 MB. */
+	if (private->sparing &&
+	    atomic_fetch_add_explicit(&symtab->private->names_read, 1, memory_order_relaxed) % NAMES_AT_ONCE == NAMES_AT_ONCE - 1)
 		mapping_forget(private->file.data, private->file.size);
 	return name;
 }

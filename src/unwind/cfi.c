@@ -184,6 +184,13 @@ static bool read_fde(const struct cfi_section *section, const struct cie *cie, s
 	return !at.failed && ret->end > ret->start;
 }
 
+/* No function has more than 4 GB. */
+static uint32_t size_of(const struct fde *fde)
+{
+	uint64_t size = fde->end - fde->start;
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
 	const struct cfi_entry *x = a, *y = b;
@@ -238,7 +245,7 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 			cie_at = belongs;
 		}
 		if (cie_good && read_fde(section, &cie, at, &fde) && fde.start)
-			vec_push(&entries, (struct cfi_entry){.start = fde.start, .end = fde.end, .offset = (uint32_t)offset});
+			vec_push(&entries, (struct cfi_entry){.start = fde.start, .size = size_of(&fde), .offset = (uint32_t)offset});
 	}
 	if (!is_sorted(entries.data, entries.len))
 		qsort(entries.data, entries.len, sizeof(*entries.data), compare_entries);
@@ -290,13 +297,14 @@ static bool fde_at(const struct cfi_section *section, uint64_t offset, struct fd
 
 uint64_t cfi_entry_end(const struct cfi_section *section, struct cfi_entry *entry)
 {
-	uint64_t end = atomic_load_explicit(&entry->end, memory_order_relaxed);
+	uint32_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
 	struct fde fde;
-	if (end)
-		return end;
-	end = fde_at(section, entry->offset, &fde) && fde.start == entry->start ? fde.end : entry->start;
-	atomic_store_explicit(&entry->end, end, memory_order_relaxed);
-	return end;
+	if (size)
+		return entry->start + size;
+	if (fde_at(section, entry->offset, &fde) && fde.start == entry->start)
+		size = size_of(&fde);
+	atomic_store_explicit(&entry->size, size, memory_order_relaxed);
+	return entry->start + size;
 }
 
 bool cfi_entry_cie(const struct cfi_section *section, const struct cfi_entry *entry, uint64_t *ret)

@@ -46,7 +46,7 @@ struct cfi_row {
 
 struct cfi_entry {
 	uint64_t start;			       /* virtual address */
-	uint64_t _Atomic end;		       /* private: cfi_entry_end() */
+	uint32_t _Atomic size;		       /* private: cfi_entry_end() */
 	uint32_t offset;		       /* of the FDE in the section */
 	struct cfi_function *_Atomic function; /* packed.c: its rows, NULL until asked for */
 };

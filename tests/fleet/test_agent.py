@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -413,3 +414,36 @@ def test_check(perf, tmp_path):
     assert perf("agent", "check", "--config", tmp_path / "none").returncode == 255
     nobody = perf("agent", "status", "--socket", tmp_path / "nobody")
     assert nobody.returncode == 255 and "no agent answers" in nobody.stderr
+
+
+def test_no_descriptor_is_left_for_who_asks(agent):
+    """Who asks waits; the thread that answers waits as well, instead of trying all the time, and all goes on afterwards."""
+    one = agent("--window", "1h").ready()
+    limits = resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE)
+
+    tasks = pathlib.Path(f"/proc/{one.process.pid}/task")
+    answering = []
+
+    def finds():
+        """The thread that waits in poll(), or ppoll() of processors that have only that; the others wait otherwise."""
+        answering[:] = [task for task in tasks.iterdir() if (task / "syscall").read_text().split()[0] in ("7", "73", "271")]
+        return len(answering) == 1
+
+    def waits():
+        return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (answering[0] / "status").read_text(), re.M)[1])
+
+    one.status()
+    started.until(finds, "one thread waits for who asks")
+    before = waits()
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(one.socket))
+        client.sendall(b"json\n")
+        started.until(lambda: waits() >= before + 4, "it waits again and again")
+        resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, limits)
+        client.settimeout(300)
+        answer = b""
+        while data := client.recv(1 << 16):
+            answer += data
+    assert json.loads(answer)["rate_hertz"]
+    assert one.stop() == 0, one.log()

@@ -12,8 +12,9 @@ def text(data):
     return bytes([len(data)]) + data
 
 
-SUM = text(b"cpu-clock") + text(b"ns") + struct.pack("<QQQ", 5, 1000, 2)
-STACK = struct.pack("<Q", 5) + text(b"prog") + b"\x02" + struct.pack("<QQ", 8, 9)
+SUM = struct.pack("<QQQ", 5, 1000, 2)
+STACK_HEAD = struct.pack("<Q", 5) + text(b"cpu-clock") + text(b"ns") + text(b"prog")
+STACK = STACK_HEAD + b"\x02" + struct.pack("<QQ", 8, 9)
 FRAME = b"".join(struct.pack("<QIQ", number, 1 << 20, 0) + text(b"/usr/bin/prog") + text(name) + text(b"") + struct.pack("<IBB", 0, 0, 0)
                  for number, name in ((8, b"main"), (9, b"work")))
 LONG = b"\xff" * 9 + b"\x01"  # 2^64 - 1
@@ -56,6 +57,16 @@ def test_what_is_right_is_shown(perf, database):
     assert "stack not stored" in ask(perf, database, stacks=b"").stdout
 
 
+def test_events_are_told_by_stacks(perf, database):
+    """The sums name stacks only; those of another event are its own, and what isn't described is of none."""
+    off = struct.pack("<Q", 6) + text(b"offcpu-time") + text(b"ns") + text(b"prog") + b"\x01" + struct.pack("<Q", 8)
+    told = ask(perf, database, samples=SUM + struct.pack("<QQQ", 6, 500, 1) + struct.pack("<QQQ", 7, 10, 1), stacks=STACK + off)
+    assert told.returncode == 0, told.stderr
+    rows = [line for line in told.stdout.splitlines() if ",100.0000," in line]
+    assert sorted(rows) == ["[unknown],100.0000,[unknown],imported,[.] [stack not stored]", "cpu-clock,100.0000,prog,prog,[.] work",
+                            "offcpu-time,100.0000,prog,prog,[.] main"]
+
+
 @pytest.mark.parametrize("command", [["report", "--from"], ["fleet", "ls", "--from"], ["agent", "schema", "clickhouse", "--create"]], ids=" ".join)
 def test_only_clickhouse_is_asked(perf, database, command):
     """Nobody else speaks its language."""
@@ -73,7 +84,7 @@ def test_nothing_is_left_behind(perf, database, tmp_path, monkeypatch):
 
 def test_a_function_that_calls_itself_counts_once(perf, database):
     handler, url = database
-    twice = struct.pack("<Q", 5) + text(b"prog") + b"\x03" + struct.pack("<QQQ", 8, 9, 9)
+    twice = STACK_HEAD + b"\x03" + struct.pack("<QQQ", 8, 9, 9)
     handler.parts = {"samples": (200, SUM), "stacks": (200, twice), "frames": (200, FRAME)}
     told = perf("fleet", "top", "--from", url, "--time", f"@{END},@{END + 60}", "--format", "csv")
     rows = [line.split(",") for line in told.stdout.splitlines()]
@@ -91,8 +102,8 @@ def test_cut_answers(perf, database, part, answer):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("part, answer", [
-    ("samples", LONG + SUM), ("samples", b"\xff" * 40), ("stacks", struct.pack("<Q", 5) + text(b"prog") + LONG), ("stacks", struct.pack("<Q", 5) + LONG),
-    ("stacks", struct.pack("<Q", 5) + text(b"prog") + b"\xff\xff\xff\xff\x0f" + b"\0" * 64), ("frames", b"\xff" * 200), ("frames", struct.pack("<QIQ", 8, 1, 2) + LONG)])
+    ("samples", LONG + SUM), ("samples", b"\xff" * 40), ("stacks", STACK_HEAD + LONG), ("stacks", struct.pack("<Q", 5) + LONG),
+    ("stacks", struct.pack("<Q", 5) + text(b"cpu-clock") + LONG), ("stacks", STACK_HEAD + b"\xff\xff\xff\xff\x0f" + b"\0" * 64), ("frames", b"\xff" * 200), ("frames", struct.pack("<QIQ", 8, 1, 2) + LONG)])
 def test_lengths_that_cannot_be(perf, database, part, answer):
     told = ask(perf, database, **{part: answer})
     assert told.returncode == 255 and "not as it should be" in told.stderr, told
@@ -106,5 +117,5 @@ def test_escapes_and_errors_are_harmless(perf, database):
     assert told.returncode == 255 and "\x1b" not in told.stderr and "perf agent schema clickhouse" in told.stderr and "more" not in told.stderr
     told = ask(perf, database, samples=b"<html>", status=302)
     assert told.returncode == 255 and "302" in told.stderr
-    many = text(b"cpu-clock") + text(b"ns") + struct.pack("<QQQ", 5, 2 ** 64 - 1, 2 ** 64 - 1)
+    many = struct.pack("<QQQ", 5, 2 ** 64 - 1, 2 ** 64 - 1)
     assert ask(perf, database, samples=many).returncode == 0

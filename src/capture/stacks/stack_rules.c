@@ -50,6 +50,9 @@ static void complain(struct stack_walker *walker, const struct wanted_rules *wan
 	if (added == USER_STACKS_ADDED || walker->full)
 		return;
 	walker->full = true;
+	if (walker->told)
+		return;
+	walker->told = true;
 	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", walker->memory, walker->more_memory, &text);
 	log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);
@@ -57,7 +60,7 @@ static void complain(struct stack_walker *walker, const struct wanted_rules *wan
 
 static void want_part(struct wanted_rules *wanted, uint64_t place)
 {
-	uint64_t part = (place - wanted->begin) / PART;
+	uint64_t part = (place - wanted->begin) / wanted->part;
 
 	if (place < wanted->begin || place >= wanted->end || wanted->noted[part])
 		return;
@@ -74,14 +77,16 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 
 	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
 		wanted->begin = wanted->end = 0;
-	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / PART + 1);
+	wanted->part = walker->lazy ? LAZY_PART : PART;
+	wanted->noted = mem_zalloc((wanted->end - wanted->begin) / wanted->part + 1);
 	wanted->entered = true;
 	complain(walker, wanted,
 		 bpf_user_stacks_add(walker->program, &wanted->file, wanted->begin, wanted->end, has_python ? &interpreter : NULL,
 				     &wanted->code));
 	if (!wanted->code.blocks)
 		wanted->end = wanted->begin;
-	for (uint64_t place = wanted->begin; wanted->end - wanted->begin <= ALL_OF && place < wanted->end; place += PART)
+	bool wholly = !walker->lazy && wanted->end - wanted->begin <= ALL_OF;
+	for (uint64_t place = wanted->begin; wholly && place < wanted->end; place += PART)
 		if (wanted->asked - place >= PART)
 			want_part(wanted, place);
 	want_part(wanted, wanted->asked);
@@ -90,8 +95,8 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 /* Returns its end. */
 static uint64_t place_of_part(const struct wanted_rules *wanted, uint32_t part, uint64_t *ret_begin)
 {
-	*ret_begin = wanted->begin + (uint64_t)part * PART;
-	return *ret_begin + PART < wanted->end ? *ret_begin + PART : wanted->end;
+	*ret_begin = wanted->begin + (uint64_t)part * wanted->part;
+	return *ret_begin + wanted->part < wanted->end ? *ret_begin + wanted->part : wanted->end;
 }
 
 static void give_rows(struct stack_walker *walker, struct wanted_rules *wanted, const struct file_rows *rows, uint64_t begin, uint64_t end)
@@ -201,7 +206,7 @@ void stack_walker_expect(struct stack_walker *walker, struct dso *dso)
 {
 	bool is_new;
 
-	if (dso->kind != DSO_FILE || !dso->inode)
+	if (walker->lazy || dso->kind != DSO_FILE || !dso->inode)
 		return;
 	map64_insert(&walker->met, (uintptr_t)dso, &is_new);
 	if (is_new)
@@ -265,10 +270,41 @@ static void learn(struct stack_walker *walker, struct resolver *resolver, struct
 	wanted->waiting = 0;
 }
 
+void stack_walker_clear_wanted(struct stack_walker *walker)
+{
+	for (size_t i = 0; i < walker->wanted.len; i++) {
+		free(walker->wanted.data[i].noted);
+		vec_deinit(&walker->wanted.data[i].parts);
+	}
+	vec_deinit(&walker->wanted);
+	vec_deinit(&walker->working);
+	vec_deinit(&walker->expected);
+	map64_deinit(&walker->noted);
+	map64_deinit(&walker->by_dso);
+	map64_deinit(&walker->met);
+}
+
+/* What runs for days meets more files than there is room for: those that are no longer run make room for others. */
+static void renew(struct stack_walker *walker)
+{
+	const uint64_t every_ns = UINT64_C(600) * 1000000000;
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+
+	if (!walker->lazy || !walker->full || now - walker->renewed_ns < every_ns)
+		return;
+	log_debug("stacks: all unwind rules make room for those that are needed now");
+	stack_walker_clear_wanted(walker);
+	bpf_user_stacks_clear(walker->program);
+	walker->renewed_ns = now;
+	walker->full = false;
+}
+
 /* All that stacks were copied for comes before the next look into the rings, where there are more of them meanwhile, each to be unwound. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver)
 {
 	enum { AT_ONCE = 32 };
+
+	renew(walker);
 	struct wanted_rules *wanted = most_wanted(walker);
 
 	if (!wanted)

@@ -78,6 +78,7 @@ static struct error *open_program(struct stack_walker *walker, const struct samp
 						    .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 
 	walker->memory = options.memory;
+	walker->lazy = sampling->unwind_lazily;
 	walker->more_memory = sampling->unwind_more;
 	walker->python = sampling->python;
 	return bpf_user_stacks_open(&options, &walker->program);
@@ -113,6 +114,11 @@ struct error *stack_walker_open_rows(const struct sampling *sampling, struct sta
 	return error;
 }
 
+bool stack_walker_is_lazy(const struct stack_walker *walker)
+{
+	return walker->lazy;
+}
+
 void stack_walker_close(struct stack_walker *walker)
 {
 	if (!walker)
@@ -127,16 +133,7 @@ void stack_walker_close(struct stack_walker *walker)
 			strbuf_deinit(&walker->kept[i].each[j].record);
 	free(walker->kept);
 	map64_deinit(&walker->ids);
-	map64_deinit(&walker->noted);
-	map64_deinit(&walker->met);
-	map64_deinit(&walker->by_dso);
-	for (size_t i = 0; i < walker->wanted.len; i++) {
-		free(walker->wanted.data[i].noted);
-		vec_deinit(&walker->wanted.data[i].parts);
-	}
-	vec_deinit(&walker->wanted);
-	vec_deinit(&walker->working);
-	vec_deinit(&walker->expected);
+	stack_walker_clear_wanted(walker);
 	free(walker);
 }
 

@@ -29,6 +29,8 @@ struct error *stack_walker_open(const struct event_list *events, const struct sa
 				struct stack_walker **ret);
 /* The same with rows only, for programs that share them (stack_walker_rows()). */
 struct error *stack_walker_open_rows(const struct sampling *sampling, struct stack_walker **ret);
+/* struct sampling.unwind_lazily: nothing is to be read before the program runs, nor is anything expected. */
+bool stack_walker_is_lazy(const struct stack_walker *walker);
 void stack_walker_close(struct stack_walker *walker);
 const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker);
 

@@ -21,9 +21,10 @@ struct kept_records {
 	uint64_t bytes; /* of all records so far, as the program counts them */
 };
 
-/* Of a large file only those parts are read that stacks meet, of a smaller one all. */
-enum { PART = 1 << 18, ALL_OF = 8 << 20 };
-_Static_assert(PART % (1 << USER_STACKS_BLOCK_BITS) == 0, "a part has whole blocks");
+/* Of a large file only those parts are read that stacks meet, of a smaller one all. Rows of a compiler's code in parts of LAZY_PART take a
+ * seventh of those in parts of PART, and come with some more copies. */
+enum { PART = 1 << 18, LAZY_PART = 1 << 14, ALL_OF = 8 << 20 };
+_Static_assert(PART % (1 << USER_STACKS_BLOCK_BITS) == 0 && LAZY_PART % (1 << USER_STACKS_BLOCK_BITS) == 0, "a part has whole blocks");
 
 struct wanted_rules {
 	struct user_stacks_file file;
@@ -34,6 +35,7 @@ struct wanted_rules {
 	bool listed;		  /* in stack_walker.working */
 	struct user_stacks_code code;
 	uint64_t begin, end; /* of its code, in the file; equal: nothing is known of it */
+	uint64_t part;	     /* bytes of a part */
 	uint64_t asked;	     /* the first place of which rows are lacking */
 	uint8_t *noted;	     /* by part: it was given, or is … */
 	VEC(uint32_t) parts; /* … to be given, the last one first */
@@ -58,6 +60,11 @@ struct stack_walker {
 	const struct ring_set *ring_set;
 	size_t rings;
 	uint64_t memory;	 /* of rows, at most */
+	bool lazy;		 /* nothing is read ahead: rows of code that stacks have met, whatever the size of its file */
 	const char *more_memory; /* struct sampling.unwind_more */
-	bool full;
+	bool full, told;	 /* there was no room for rows; since ever */
+	uint64_t renewed_ns;	 /* when all rows were given up for those that are met now, in CLOCK_MONOTONIC */
 };
+
+/* No file is wanted or known any more. */
+void stack_walker_clear_wanted(struct stack_walker *walker);

@@ -108,6 +108,7 @@ struct agent_records {
 struct agent_cost {
 	double budget_percent;
 	uint64_t memory_budget;
+	int statm;		/* the descriptor of our own /proc/PID/statm */
 	uint64_t wanted_hz, hz; /* of each CPU; 0 = events have periods of their own */
 	/* At the beginning of the window: */
 	uint64_t begun_ns, cpu_ns;
@@ -132,6 +133,8 @@ void agent_cost_init(struct agent_cost *cost, const struct agent_settings *setti
 void agent_cost_deinit(struct agent_cost *cost);
 /* What is spent from here on counts. */
 void agent_cost_begin(struct agent_cost *cost, struct agent_records records);
+/* Whether more memory is used than leaves room for a window that needs more. */
+bool agent_cost_is_tight(const struct agent_cost *cost);
 /* Whether far more memory is used than there may be: a look costs some microseconds. */
 bool agent_cost_is_full(const struct agent_cost *cost);
 /* A window is over. True: the rate is another one from now on, `hz`. */
@@ -235,6 +238,7 @@ struct agent {
 	uint64_t count, records;	    /* samples that came, records of all kinds */
 	uint64_t dropped;		    /* of the samples: for want of memory */
 	bool full;			    /* there is none until it ends */
+	bool shed;			    /* what could go has gone */
 	uint64_t lost_before;		    /* when it began */
 };
 

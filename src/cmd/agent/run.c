@@ -120,12 +120,24 @@ static void prepare_memory(void)
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 }
 
+/* Once a window, since all this has to be read again: what costs least goes first. */
+static void shed_memory(struct agent *agent)
+{
+	agent->shed = true;
+	give_back_memory();
+	if (!agent_cost_is_tight(&agent->cost))
+		return;
+	live_shed(agent->live);
+	give_back_memory();
+}
+
 /* Rather a window that tells less, and says so, than a machine that has no memory left. */
 static void watch_memory(struct agent *agent)
 {
-	if (agent->full || !agent_cost_is_full(&agent->cost))
+	if (agent->full || !agent_cost_is_tight(&agent->cost))
 		return;
-	give_back_memory();
+	if (!agent->shed)
+		shed_memory(agent);
 	agent->full = agent_cost_is_full(&agent->cost);
 	if (agent->full)
 		log_warning("no memory is left: samples are dropped until the window ends");
@@ -226,7 +238,6 @@ static void carry(void *context, struct carrying *carrying)
 static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
-	give_back_memory();
 	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
 		agent_rate_set(agent);
 	tell_numbers(agent);

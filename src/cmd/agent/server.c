@@ -191,12 +191,21 @@ static void answer_metrics(struct agent_server *server, const struct client *cli
 	strbuf_deinit(&body);
 }
 
+/* Who is waiting stays so where no descriptor or memory is left: asking at once again would take a whole CPU. */
+static void wait_for_room(struct agent_server *server)
+{
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		poll(&(struct pollfd){server->end, POLLIN, 0}, 1, PATIENCE_MS);
+}
+
 static void answer(struct agent_server *server, int listening)
 {
 	struct strbuf out = {0};
 	cleanup_close int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		wait_for_room(server);
 		return;
+	}
 	const struct client client = {fd, server->end, clock_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * NS_PER_MS};
 	if (listening == server->local)
 		answer_local(server, &client, &out);

@@ -319,6 +319,7 @@ static void complete(struct agent_settings *settings, size_t words_of_file)
 	sampling->clockid = CLOCK_MONOTONIC;
 	sampling->identifier = true;
 	sampling->unwind_memory = settings->memory / 5;
+	sampling->unwind_lazily = true;
 	sampling->unwind_more = "a larger --memory, of which they get a fifth";
 	for (size_t i = 0; i < settings->sinks.len; i++)
 		settings->sinks.data[i].options.name = settings->sinks.data[i].name;

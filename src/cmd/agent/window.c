@@ -50,7 +50,7 @@ void agent_window_begin(struct agent *agent)
 	agent->mono_ns = clock_now_ns(CLOCK_MONOTONIC);
 	agent->boot_ns = clock_now_ns(CLOCK_BOOTTIME);
 	agent->count = agent->dropped = 0;
-	agent->full = false;
+	agent->full = agent->shed = false;
 	agent->lost_before = count_lost(agent);
 	agent_cost_begin(&agent->cost, agent_window_records(agent));
 }

@@ -2,7 +2,7 @@
  * threads they are of. Ids are hashes of what they stand for, the same from every machine:
  *
  *	frame   build-id, file, function, source, line; without a symbol the address in the file instead of a function
- *	stack   the thread's name, and its frames
+ *	stack   what was measured, the thread's name, and its frames
  *	labels  names with their values */
 #include "fleet/clickhouse/batch.h"
 
@@ -76,7 +76,7 @@ struct encoding {
 	struct strbuf scratch;
 	uint64_t *frame_ids;	/* by frame; 0 = not made */
 	struct map64 described; /* ids that the batch has */
-	struct map64 stack_ids; /* (stack, comm) → id */
+	struct map64 stack_ids; /* (event, stack, comm) → id */
 	struct label_set *sets; /* by set; id 0 = not made */
 	VEC(struct row_made) made;
 };
@@ -142,15 +142,23 @@ static uint64_t frame_id(struct encoding *encoding, uint32_t number)
 	return id;
 }
 
+static void add_event_columns(const struct samples_event *event, struct strbuf *row)
+{
+	row_add_text(row, event->name);
+	row_add_text(row, event->nanoseconds ? "ns" : "");
+}
+
 /* The outermost frame first. */
 static uint64_t make_stack(struct encoding *encoding, const struct samples_row *sample, const char *comm)
 {
 	const struct samples *samples = encoding->window->samples;
+	const struct samples_event *event = &samples->events.data[sample->event];
 	samples_path path = {0};
 	struct strbuf columns = {0};
 	samples_stack_path(samples, sample->stack, &path);
 	if (!path.len && sample->frame != SAMPLES_NONE)
 		vec_push(&path, sample->frame);
+	add_event_columns(event, &columns);
 	row_add_text(&columns, comm);
 	row_add_length(&columns, path.len);
 	for (size_t i = 0; i < path.len; i++)
@@ -171,7 +179,8 @@ static uint64_t stack_id(struct encoding *encoding, const struct samples_row *sa
 {
 	const char *comm = encoding->window->samples->actors.data[sample->actor].comm;
 	uint64_t place = sample->stack ? sample->stack : (uint64_t)sample->frame << 32;
-	uint64_t *id = map64_insert(&encoding->stack_ids, hash_combine(place, hash_bytes(comm ? comm : "", comm ? strlen(comm) : 0)), NULL);
+	uint64_t whose = hash_combine(sample->event, hash_bytes(comm ? comm : "", comm ? strlen(comm) : 0));
+	uint64_t *id = map64_insert(&encoding->stack_ids, hash_combine(place, whose), NULL);
 	if (!*id)
 		*id = make_stack(encoding, sample, comm);
 	return *id;
@@ -244,8 +253,7 @@ static void add_sample(struct encoding *encoding, const struct row_made *made)
 	row_add_u32(row, encoding->second);
 	row_add_text(row, window->host);
 	row_add_text(row, set->service);
-	row_add_text(row, event->name);
-	row_add_text(row, event->nanoseconds ? "ns" : "");
+	add_event_columns(event, row);
 	row_add_u64(row, set->id);
 	row_add_u64(row, made->stack);
 	row_add_u64(row, made->value);

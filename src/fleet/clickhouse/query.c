@@ -1,6 +1,6 @@
 /* One aggregation, then the descriptions of its stacks and of their frames, some thousands at a time.
  *
- *	samples ──engine──► (event, stack, value, count)… ──► stacks ──► frames ──► struct imported
+ *	samples ──engine──► (stack, value, count)… ──► stacks, of events ──► frames ──► struct imported
  */
 #include "fleet/clickhouse/query.h"
 
@@ -27,10 +27,10 @@ enum {
 
 struct sum {
 	uint64_t stack, value, count, time;
-	uint32_t event;
 };
 
 struct stack_read {
+	uint32_t event; /* number in `imported` */
 	const char *comm;
 	const uint64_t *frames; /* outermost first */
 	size_t count;
@@ -90,16 +90,12 @@ static struct error *read_sums(struct asking *asking, const struct strbuf *answe
 	struct cursor cursor = cursor_init(strbuf_str(answer), answer->len, false);
 	while (cursor_left(&cursor) && !cursor.failed) {
 		struct sum sum = {0};
-		size_t unit_length;
-		const char *event = text_of(asking, &cursor), *unit = row_text(&cursor, &unit_length);
-		bool nanoseconds = unit_length == 2 && !memcmp(unit, "ns", 2);
 		sum.time = asking->slice_length ? (cursor_u32(&cursor) * asking->slice_length + 1) * SECOND_NS : 0;
 		sum.stack = cursor_u64(&cursor);
 		sum.value = cursor_u64(&cursor);
 		sum.count = cursor_u64(&cursor);
 		if (cursor.failed)
 			return damaged("sums");
-		sum.event = imported_event(asking->imported, event, nanoseconds);
 		vec_push(&asking->sums, sum);
 	}
 	return NULL;
@@ -112,12 +108,12 @@ static struct error *ask_sums(struct asking *asking, const struct fleet_question
 	if (!error) {
 		const uint64_t seconds = ret->period.to - ret->period.from;
 		asking->slice_length = question->slices ? seconds / question->slices + 1 : 0;
-		strbuf_add_str(&sql, "SELECT event, unit, ");
+		strbuf_add_str(&sql, "SELECT ");
 		if (asking->slice_length)
 			strbuf_printf(&sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", ret->period.from,
 				      asking->slice_length);
-		strbuf_printf(&sql, "stack, sum(value), sum(count) FROM samples%s GROUP BY event, unit, %sstack FORMAT RowBinary",
-			      strbuf_str(&where), asking->slice_length ? "slice, " : "");
+		strbuf_printf(&sql, "stack, sum(value), sum(count) FROM samples%s GROUP BY %sstack FORMAT RowBinary", strbuf_str(&where),
+			      asking->slice_length ? "slice, " : "");
 	}
 	if (!error)
 		error = clickhouse_ask(asking->clickhouse, strbuf_str(&sql), "&skip_unavailable_shards=1", ANSWER_MAX, &answer);
@@ -158,7 +154,8 @@ static struct error *ask_described(struct asking *asking, const char *select, co
 static struct error *read_stack(struct asking *asking, struct cursor *cursor)
 {
 	uint64_t id = cursor_u64(cursor);
-	const char *comm = text_of(asking, cursor);
+	size_t unit_length;
+	const char *event = text_of(asking, cursor), *unit = row_text(cursor, &unit_length), *comm = text_of(asking, cursor);
 	uint64_t count = row_length(cursor);
 	const void *frames = count <= FRAMES_MAX ? cursor_bytes(cursor, count * sizeof(uint64_t)) : NULL;
 	if (cursor->failed || !frames)
@@ -167,7 +164,8 @@ static struct error *read_stack(struct asking *asking, struct cursor *cursor)
 	if (*number)
 		return NULL;
 	uint64_t *copy = arena_copy(&asking->arena, frames, (size_t)count * sizeof(*copy));
-	vec_push(&asking->stacks, (struct stack_read){comm, copy, (size_t)count});
+	uint32_t number_of_event = imported_event(asking->imported, event, unit_length == 2 && !memcmp(unit, "ns", 2));
+	vec_push(&asking->stacks, (struct stack_read){number_of_event, comm, copy, (size_t)count});
 	*number = asking->stacks.len;
 	return NULL;
 }
@@ -222,7 +220,7 @@ static struct error *ask_stacks(struct asking *asking)
 		if (fresh)
 			vec_push(&ids, asking->sums.data[i].stack);
 	}
-	struct error *error = ask_described(asking, "SELECT id, comm, frames FROM stacks", ids.data, ids.len, read_stack);
+	struct error *error = ask_described(asking, "SELECT id, event, unit, comm, frames FROM stacks", ids.data, ids.len, read_stack);
 	map64_deinit(&seen);
 	vec_deinit(&ids);
 	return error;
@@ -274,7 +272,8 @@ static uint32_t count_of(uint64_t count, uint64_t scale)
 static void add_sum(struct asking *asking, const struct sum *sum, struct fleet_profile *profile)
 {
 	const uint64_t *number = map64_find(&asking->stack_numbers, sum->stack);
-	const struct stack_read none = {.comm = intern_string(&asking->imported->texts, "[unknown]")};
+	const char *unknown = intern_string(&asking->imported->texts, "[unknown]");
+	const struct stack_read none = {.comm = unknown, .event = number ? 0 : imported_event(asking->imported, unknown, false)};
 	const struct stack_read *stack = number ? &asking->stacks.data[*number - 1] : &none;
 	uint32_t place = IMPORTED_NO_STACK;
 	for (size_t i = 0; i < stack->count; i++)
@@ -285,7 +284,7 @@ static void add_sum(struct asking *asking, const struct sum *sum, struct fleet_p
 		profile->undescribed++;
 	}
 	const struct imported_sample sample = {
-		.event = sum->event,
+		.event = stack->event,
 		.stack = place,
 		.thread = thread_of(asking, stack->comm),
 		.count = count_of(sum->count, profile->scale),

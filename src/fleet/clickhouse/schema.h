@@ -3,7 +3,7 @@
  *	windows ── id, host, when, what was taken and lost
  *	samples ── time, host, service, event, labels ─┐ stack ─┐ value, count
  *	labels ◄── id, names and values ───────────────┘        │
- *	stacks ◄── id, comm, frames ─┐ ─────────────────────────┘
+ *	stacks ◄── id, event, comm, frames ─┐ ──────────────────┘
  *	frames ◄── id, build-id, address, function … ┘
  *
  * Ids of labels, stacks and frames are made of what they stand for, so that whoever inserts them again changes nothing. Of a cluster each

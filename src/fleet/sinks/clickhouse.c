@@ -41,7 +41,7 @@ struct clickhouse_sink {
 
 static const char *const columns[CLICKHOUSE_PARTS] = {
 	"frames%s (id, day, version, build_id, address, file, function, source, line, kind, inlined)",
-	"stacks%s (id, day, comm, frames)",
+	"stacks%s (id, day, event, unit, comm, frames)",
 	"labels%s (id, day, names, values)",
 	"samples%s (time, host, service, event, unit, labels, stack, value, count)",
 	"windows%s (id, host, host_id, begin, begin_ns, end_ns, rows, taken, stored, lost, dropped)",

@@ -82,6 +82,9 @@ const char *elf_debuglink(const struct elf_file *elf);
 /* Symbols of a SHT_SYMTAB or SHT_DYNSYM section: how many, and one of them. False when `index` is out of range. */
 uint64_t elf_symbol_count(const struct elf_file *elf, const struct elf_section *table);
 bool elf_symbol_at(const struct elf_file *elf, const struct elf_section *table, uint64_t index, struct elf_symbol *ret);
+/* A symbol that others may use, by name: through the hash table of the dynamic linker where there is one (.gnu.hash), else it looks at all
+ * of .dynsym; at all of .symtab where the file isn't linked dynamically. */
+bool elf_symbol_find(const struct elf_file *elf, const char *name, struct elf_symbol *ret);
 
 /* Entry `index` of a SHT_REL or SHT_RELA section. False when it is out of range. */
 bool elf_relocation_at(const struct elf_file *elf, const struct elf_section *section, uint64_t index, struct elf_relocation *ret);

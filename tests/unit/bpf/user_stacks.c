@@ -40,6 +40,8 @@ static void more_files_than_there_is_room_for(void **state)
 	assert_int_equal(add(stacks, 1000000, 0), USER_STACKS_TOO_MANY);
 	assert_int_equal(add(stacks, 1000001, 0x200), USER_STACKS_TOO_MANY);
 	assert_int_equal(add(stacks, 2, 0), USER_STACKS_ADDED);
+	bpf_user_stacks_clear(stacks);
+	assert_int_equal(add(stacks, 1000000, 0x200), USER_STACKS_ADDED);
 	bpf_user_stacks_close(stacks);
 }
 
@@ -55,6 +57,14 @@ static void more_rows_than_there_is_room_for(void **state)
 	assert_int_equal(bpf_user_stacks_fill(stacks, &code, rows, 2, 0x200, 0x400), USER_STACKS_NO_ROOM);
 	assert_int_equal(add(stacks, 3, 0), USER_STACKS_ADDED);
 	assert_int_equal(add(stacks, 4, 0x10000), USER_STACKS_NO_ROOM);
+	uint64_t memory = bpf_user_stacks_memory(stacks);
+	for (int i = 0; i < 3; i++) {
+		bpf_user_stacks_clear(stacks);
+		assert_int_equal(bpf_user_stacks_add(stacks, &file, 0, 0x400, NULL, &code), USER_STACKS_ADDED);
+		assert_int_equal(bpf_user_stacks_fill(stacks, &code, rows, 2, 0, 0x200), USER_STACKS_ADDED);
+		assert_int_equal(bpf_user_stacks_fill(stacks, &code, rows, 2, 0x200, 0x400), USER_STACKS_NO_ROOM);
+	}
+	assert_int_equal(bpf_user_stacks_memory(stacks), memory);
 	bpf_user_stacks_close(stacks);
 }
 

@@ -42,21 +42,26 @@ static void only_what_helps_is_advised(void **state)
 	assert_false(says_with(USER_STACKS_NO_ROOM, USER_STACKS_MEMORY, "a larger --memory", "--memory"));
 }
 
-/* When time is over nothing more is read; what was read isn't read again. */
-static void until_time_is_over(void **state)
+static struct stack_walker *open_walker(const struct sampling *sampling)
 {
-	const struct sampling sampling = {0};
-	const struct symbol_options options = {0};
 	struct stack_walker *walker = NULL;
-	struct stat status;
 	struct error *error = bpf_support_check();
 	if (!error)
-		error = stack_walker_open_rows(&sampling, &walker);
+		error = stack_walker_open_rows(sampling, &walker);
 	if (error) {
 		print_message("%s\n", error_message(error));
 		error_free(error);
 		skip();
 	}
+	return walker;
+}
+
+/* When time is over nothing more is read; what was read isn't read again. */
+static void until_time_is_over(void **state)
+{
+	const struct symbol_options options = {0};
+	struct stack_walker *walker = open_walker(&(struct sampling){0});
+	struct stat status;
 	struct machine *machine = machine_create();
 	struct resolver *resolver = resolver_create(machine, &options);
 	char *own = realpath("/proc/self/exe", NULL);
@@ -77,8 +82,35 @@ static void until_time_is_over(void **state)
 	free(own);
 }
 
+/* What runs for days reads what stacks have met, and nothing that they might. */
+static void nothing_ahead(void **state)
+{
+	static char own[4096];
+	const struct symbol_options options = {0};
+	struct stat status;
+	assert_non_null(realpath("/proc/self/exe", own));
+	assert_int_equal(stat(own, &status), 0);
+	for (int lazy = 0; lazy < 2; lazy++) {
+		struct stack_walker *walker = open_walker(&(struct sampling){.unwind_lazily = lazy});
+		struct machine *machine = machine_create();
+		struct resolver *resolver = resolver_create(machine, &options);
+		const struct map_description map = {.name = own,
+						    .prot = PROT_EXEC,
+						    .major = major(status.st_dev),
+						    .minor = minor(status.st_dev),
+						    .inode = status.st_ino};
+		assert_int_equal(stack_walker_is_lazy(walker), lazy);
+		stack_walker_expect(walker, machine_file(machine, &map));
+		assert_int_equal(stack_walker_learn(walker, resolver), !lazy);
+		stack_walker_close(walker);
+		resolver_destroy(resolver);
+		machine_destroy(machine);
+	}
+}
+
 int capture_stack_walker_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised), cmocka_unit_test(until_time_is_over)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised), cmocka_unit_test(until_time_is_over),
+					   cmocka_unit_test(nothing_ahead)};
 	return cmocka_run_group_tests_name("capture/stack_walker", tests, NULL, NULL);
 }

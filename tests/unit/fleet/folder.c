@@ -46,16 +46,22 @@ static struct fleet_sink *open_sink(const char *parameters)
 	return sink;
 }
 
-static void put(struct fleet_sink *sink, uint8_t number, uint32_t count)
+static void put_as(struct fleet_sink *sink, uint8_t number, uint8_t id, uint32_t count)
 {
 	struct window *window = made_window(number);
 	struct strbuf batch = {0};
 	struct error *why = NULL;
+	window->id[0] = id;
 	made_window_add(window, 0, 7, 1, "main;work", count, count * UINT64_C(1000));
 	assert_null(fleet_sink_encode(sink, window, &batch));
 	assert_int_equal(fleet_sink_send(sink, window->id, batch.data, batch.len, &why), SINK_TAKEN);
 	strbuf_deinit(&batch);
 	window_destroy(window);
+}
+
+static void put(struct fleet_sink *sink, uint8_t number, uint32_t count)
+{
+	put_as(sink, number, number, count);
 }
 
 /* How many there are, and the first and last name. */
@@ -79,6 +85,21 @@ static void a_window_twice_is_one_file(void **state)
 	put(sink, 1, 3);
 	assert_int_equal(list(&first, &last), 1);
 	assert_string_equal(first, "20261127T193336Z-web1-0100000000000000.pb.gz");
+	free(first);
+	free(last);
+	fleet_sink_close(sink);
+}
+
+/* Of one host and time, as when a clock was set back: none takes the other's place. */
+static void two_windows_are_two_files(void **state)
+{
+	struct fleet_sink *sink = open_sink("?format=pprof");
+	char *first, *last;
+	put_as(sink, 1, 1, 3);
+	put_as(sink, 1, 2, 3);
+	assert_int_equal(list(&first, &last), 2);
+	assert_string_equal(first, "20261127T193336Z-web1-0100000000000000.pb.gz");
+	assert_string_equal(last, "20261127T193336Z-web1-0200000000000000.pb.gz");
 	free(first);
 	free(last);
 	fleet_sink_close(sink);
@@ -177,6 +198,7 @@ int fleet_folder_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_window_twice_is_one_file, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(two_windows_are_two_files, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(the_oldest_are_removed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(recordings_have_each_sample, make_folder, remove_folder),
 		cmocka_unit_test(urls),

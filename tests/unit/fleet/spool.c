@@ -247,6 +247,25 @@ static void damage_is_counted(void **state)
 	}
 }
 
+/* A whole batch under another one's name: what is read must be what was put there. */
+static void another_ones_name(void **state)
+{
+	struct spool *spool = open_spool(0);
+	struct strbuf data = {0};
+	assert_null(add(spool, 3));
+	assert_null(add(spool, 4));
+	char *first = mem_printf("%s/%016x.batch", folder, 1), *second = mem_printf("%s/%016x.batch", folder, 2);
+	assert_int_equal(rename(second, first), 0);
+	struct error *error = spool_read_first(spool, &data);
+	assert_non_null(error);
+	assert_int_equal(error_kind(error), ERROR_FORMAT);
+	error_free(error);
+	spool_close(spool);
+	strbuf_deinit(&data);
+	free(first);
+	free(second);
+}
+
 /* What a process has done, in memory that its parent sees. */
 struct done {
 	uint32_t added, removed, dropped; /* begun: when the call returns, the other numbers are equal */
@@ -353,6 +372,7 @@ int fleet_spool_tests(void)
 		cmocka_unit_test_setup_teardown(batches_come_in_order, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(one_process_has_it, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(damage_is_counted, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(another_ones_name, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(killed_at_each_call, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(full_disk, make_folder, remove_folder),
 	};

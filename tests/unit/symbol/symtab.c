@@ -214,7 +214,7 @@ static int resident(int fd)
 	return size;
 }
 
-/* Where they go each time, but for the page that the file ends in. */
+/* Where they go now and then, after 64 at the latest, but for the page that the file ends in. */
 static void names_leave_our_memory(void **state)
 {
 	static struct names_file file;
@@ -225,9 +225,11 @@ static void names_leave_our_memory(void **state)
 	symtab = build_from_file(&file, true);
 	int page = (int)sysconf(_SC_PAGESIZE) >> 10;
 	assert_in_range(resident(file.fd), 0, page);
+	int left = 0;
 	for (uint64_t i = 0; i < FILE_NAMES; i += 100) {
 		assert_string_equal(name_at(symtab, 16 * i), file.names[i]);
-		assert_in_range(resident(file.fd), 0, page);
+		left = resident(file.fd) <= page ? 0 : left + 1;
+		assert_in_range(left, 0, 63);
 	}
 	close(file.fd);
 	symtab_destroy(symtab);

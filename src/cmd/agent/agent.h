@@ -283,4 +283,4 @@ void agent_recorder_end(struct agent *agent);
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status;
+extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;

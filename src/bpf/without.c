@@ -3,6 +3,7 @@
 #include "bpf/counters/task_counters.h"
 #include "bpf/latency/function_latency.h"
 #include "bpf/latency/run_queue.h"
+#include "bpf/latency/slow_calls.h"
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
 #include "bpf/off_cpu/off_cpu.h"
@@ -81,6 +82,25 @@ bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct sys
 bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct syscall_errno_key *key, uint64_t *ret_count)
 {
 	return false;
+}
+
+struct error *bpf_slow_calls_open(const struct bpf_slow_calls_options *options, struct bpf_slow_calls **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_slow_calls_close(struct bpf_slow_calls *calls)
+{
+}
+
+bool bpf_slow_calls_next(struct bpf_slow_calls *calls, struct slow_call *ret)
+{
+	return false;
+}
+
+uint64_t bpf_slow_calls_missed(const struct bpf_slow_calls *calls)
+{
+	return 0;
 }
 
 struct error *bpf_task_counters_open(const struct bpf_task_counters_options *options, struct bpf_task_counters **ret)

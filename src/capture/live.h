@@ -62,7 +62,7 @@ struct live_options {
 	/* Events have begun; a held workload is still held. Not with a delay. Or NULL. */
 	void (*begun)(void *context);
 	/* As of struct recorder_options: of SIGINT, SIGTERM, SIGHUP and SIGUSR2. Or NULL. */
-	bool (*signal)(void *context, int number);
+	bool (*signal)(void *context, int number, pid_t sender);
 	void *context; /* of all */
 };
 

@@ -388,8 +388,8 @@ static void take_signals(struct recorder *recorder)
 	struct signalfd_siginfo info;
 
 	while (poller_next_signal(&recorder->poller, &info)) {
-		bool (*meant_otherwise)(void *, int) = info.ssi_signo == SIGCHLD ? NULL : recorder->options->signal;
-		if (meant_otherwise && meant_otherwise(recorder->options->context, (int)info.ssi_signo))
+		bool (*meant_otherwise)(void *, int, pid_t) = info.ssi_signo == SIGCHLD ? NULL : recorder->options->signal;
+		if (meant_otherwise && meant_otherwise(recorder->options->context, (int)info.ssi_signo, (pid_t)info.ssi_pid))
 			continue;
 		if (info.ssi_signo == SIGCHLD) {
 			recorder->stop |= recorder->workload && workload_ended(recorder->workload);

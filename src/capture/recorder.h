@@ -104,7 +104,7 @@ struct recorder_options {
 	void (*begun)(void *context);
 	/* Told of each signal that would end the recording or have it write something; true: it is meant otherwise, and is done with. Or
 	 * NULL. */
-	bool (*signal)(void *context, int number);
+	bool (*signal)(void *context, int number, pid_t sender);
 	void *context;
 };
 

@@ -47,6 +47,8 @@ void synth_families(struct synth *synth, const pid_t *threads, size_t count);
  * and are left out. */
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload);
 
+/* The name of a thread, as a COMM record. */
+void synth_comm(struct synth *synth, uint32_t pid, uint32_t tid, const char *name, size_t length);
 /* A map of a process or the kernel, as a MMAP2 record: by its build-id where it has one, else by device and inode. */
 void synth_map(struct synth *synth, const struct map_description *map, bool kernel);
 

@@ -1,4 +1,4 @@
-/* A map of a process as a record. */
+/* A map of a process and the name of a thread as records. */
 #include "capture/synth/synth_internal.h"
 
 #include <string.h>
@@ -21,4 +21,10 @@ void synth_map(struct synth *synth, const struct map_description *map, bool kern
 		.flags = map->flags,
 	};
 	synth_put_mmap2(synth, record, &map->build_id, map->name, strlen(map->name));
+}
+
+void synth_comm(struct synth *synth, uint32_t pid, uint32_t tid, const char *name, size_t length)
+{
+	const struct record_comm record = {.header.type = RECORD_COMM, .pid = pid, .tid = tid};
+	synth_put(synth, &record, sizeof(record), name, length);
 }

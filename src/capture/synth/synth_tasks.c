@@ -70,9 +70,7 @@ static bool read_status(int dir, const char *path, struct strbuf *text, struct t
 
 static void put_comm(struct synth *synth, const struct task *task)
 {
-	const struct record_comm record = {.header.type = RECORD_COMM, .pid = (uint32_t)task->pid, .tid = (uint32_t)task->tid};
-
-	synth_put(synth, &record, sizeof(record), task->comm, task->comm_length);
+	synth_comm(synth, (uint32_t)task->pid, (uint32_t)task->tid, task->comm, task->comm_length);
 }
 
 static void put_fork(struct synth *synth, const struct task *task)

@@ -5,15 +5,21 @@
  *	perf agent schema         prints what makes the tables of a database
  *	perf agent status         asks the agent that runs here
  *	perf agent push           sends recordings that exist
+ *	perf agent symbolize      names what agents could not name
  *
  *	live source ──► session ──► fold ──every window──► samples + labels ──► spool ──► sinks
  */
 #include "cmd/agent/agent.h"
 
-static const struct command *const subcommands[] = {&cmd_agent_check,  &cmd_agent_push,	  &cmd_agent_run,
-						    &cmd_agent_schema, &cmd_agent_status, NULL};
-static const char *const usage[] = {"[run] [OPTIONS]",		 "check [--config FILE]",	"status [--json]",
-				    "push --sink URL [FILE...]", "schema clickhouse [OPTIONS]", NULL};
+static const struct command *const subcommands[] = {
+	&cmd_agent_check, &cmd_agent_push, &cmd_agent_run, &cmd_agent_schema, &cmd_agent_status, &cmd_agent_symbolize, NULL};
+static const char *const usage[] = {"[run] [OPTIONS]",
+				    "check [--config FILE]",
+				    "status [--json]",
+				    "push --sink URL [FILE...]",
+				    "schema clickhouse [OPTIONS]",
+				    "symbolize --from URL",
+				    NULL};
 const struct command cmd_agent = {"agent",   "Profile this machine all the time, for a database of many machines",
 				  usage,     agent_option_table,
 				  agent_run, .subcommands = subcommands};

@@ -9,6 +9,7 @@
 #include "base/intern.h"
 #include "capture/live.h"
 #include "capture/sampling.h"
+#include "cmd/agent/flight.h"
 #include "cmd/event_words.h"
 #include "cmd/opening.h"
 #include "cmd/targets.h"
@@ -53,6 +54,7 @@ struct agent_settings {
 	agent_labels labels;	  /* of all samples, sorted by their names */
 	agent_labels environment; /* value: the variable whose value the label gets */
 	VEC(struct agent_sink_settings) sinks;
+	struct flight_settings flight;
 };
 
 extern const struct option agent_option_table[];
@@ -150,6 +152,7 @@ struct agent_numbers {
 	uint64_t waits_missed; /* off the CPU */
 	uint64_t suspensions, clock_jumps;
 	uint64_t reloads, reloads_failed;
+	struct flight_counts flight;
 	uint64_t wanted_hz, hz, lowered, raised;
 	double budget_percent, percent, kernel_percent, start_s;
 	uint64_t memory_budget, rss;
@@ -166,6 +169,8 @@ typedef VEC(struct agent_sink) agent_sinks;
 struct agent_status {
 	pthread_mutex_t lock; /* of all below */
 	struct agent_numbers numbers;
+	bool has_flight;
+	struct flight_cause wish; /* of who asks for a recording; its text is empty when nobody does */
 	const struct agent_identity *identity;
 	const agent_sinks *sinks;
 };
@@ -229,6 +234,9 @@ struct agent {
 	struct agent_status status;
 	struct agent_server *server;
 	agent_sinks sinks;
+	struct flight_settings flight_settings; /* as it began */
+	struct flight_watch *watch;
+	struct flight *flight;		      /* or NULL */
 	struct agent_rate rates[AGENT_RATES]; /* the last ones, the newest first: samples come late */
 	bool begun;			      /* samples count */
 	bool reload;			      /* is wanted */
@@ -259,10 +267,24 @@ void agent_sinks_close(agent_sinks *sinks, unsigned int wait_ms);
 void agent_rate_init(struct agent *agent);
 /* From now on it is that of `cost`. */
 void agent_rate_set(struct agent *agent);
+/* What a sample of the first event stands for: so much time of a CPU; 0 = that can't be told, or it is of another event. */
+uint64_t agent_rate_time_ns(const struct agent *agent, const struct event *event, const struct sample *sample);
 /* What a sample stands for, in the unit of its event. */
 uint64_t agent_rate_weight(const struct agent *agent, const struct event *event, const struct sample *sample);
+
+/* recorder.c: the flight recorder, where there is one; else these do nothing */
+/* Before rights are given up. */
+struct error *agent_recorder_open(struct agent *agent);
+/* When there is a session. */
+void agent_recorder_start(struct agent *agent);
+void agent_recorder_close(struct agent *agent);
+/* `sample`: NULL = the record is none. */
+void agent_recorder_add(struct agent *agent, const struct record *record, const struct sample *sample);
+void agent_recorder_want(struct agent *agent, const struct flight_cause *cause);
+void agent_recorder_take_round(struct agent *agent, const struct record *round);
+void agent_recorder_end(struct agent *agent);
 
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status;
+extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;

@@ -46,6 +46,17 @@ void agent_rate_set(struct agent *agent)
 	remember(agent, clock_now_ns(CLOCK_MONOTONIC));
 }
 
+uint64_t agent_rate_time_ns(const struct agent *agent, const struct event *event, const struct sample *sample)
+{
+	const struct event_list *events = &agent->opening.session->reader->events;
+	const struct event *first = events->events.len ? events->events.data[0] : event;
+	if (event != first || !event->attr.freq)
+		return 0;
+	if (is_clock(&event->attr))
+		return agent_rate_weight(agent, event, sample);
+	return agent->cost.hz ? SECOND_NS / agent->cost.hz : 0;
+}
+
 uint64_t agent_rate_weight(const struct agent *agent, const struct event *event, const struct sample *sample)
 {
 	size_t at = 0;

@@ -70,6 +70,10 @@ void agent_rights_drop(const struct agent_settings *settings)
 		if (folder)
 			vec_push(&folders, folder);
 	}
+	if (settings->flight.folder) {
+		mkdir(settings->flight.folder, 0700);
+		vec_push(&folders, mem_strdup(settings->flight.folder));
+	}
 	vec_push(&folders, NULL);
 	bool dropped = drop_capabilities();
 	const struct sandbox_options options = {

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +44,16 @@ static struct error *take_counters(void *context, const struct event_list *event
 	return NULL;
 }
 
-/* SIGHUP means: read the configuration anew. The others end us, but for SIGUSR2, which has no meaning. */
-static bool take_signal(void *context, int number)
+/* SIGHUP means: read the configuration anew. The others end us, but for SIGUSR2: a flight recording, please. */
+static bool take_signal(void *context, int number, pid_t sender)
 {
 	struct agent *agent = context;
+	struct flight_cause cause = {.pid = (uint32_t)sender, .asked = true};
 	agent->reload |= number == SIGHUP;
+	if (number == SIGUSR2) {
+		snprintf(cause.what, sizeof(cause.what), "SIGUSR2 from process %d", sender);
+		agent_recorder_want(agent, &cause);
+	}
 	return number == SIGHUP || number == SIGUSR2;
 }
 
@@ -76,7 +82,7 @@ static struct error *open_live(struct agent *agent)
 		.map_timeout_ns = MAP_TIMEOUT_NS,
 		.synth_jobs = 1,
 		.off_cpu = settings->off_cpu,
-		.off_cpu_ns = long_wait_ns,
+		.off_cpu_ns = settings->flight.folder ? flight_wait_ns(&settings->flight) : long_wait_ns,
 		.off_cpu_every_ns = settings->window_ns / 2,
 		.opened = take_counters,
 		.begun = begin,
@@ -257,9 +263,10 @@ static void start(struct agent *agent)
 	agent_notify("READY=1");
 }
 
-static void take_round(struct agent *agent)
+static void take_round(struct agent *agent, const struct record *round)
 {
 	agent_notify("WATCHDOG=1");
+	agent_recorder_take_round(agent, round);
 	watch_memory(agent);
 	if (agent->reload || agent_window_is_over(agent))
 		end_window(agent);
@@ -280,10 +287,13 @@ static struct error *loop(struct agent *agent)
 		}
 		if (record.is_sample)
 			agent_window_add(agent, &record);
-		else if (record.header->type == RECORD_FINISHED_ROUND && started)
-			take_round(agent);
+		else
+			agent_recorder_add(agent, &record, NULL);
+		if (record.header->type == RECORD_FINISHED_ROUND && started)
+			take_round(agent, &record);
 	}
 	agent_notify("STOPPING=1");
+	agent_recorder_end(agent);
 	if (started)
 		agent_window_end(agent);
 	const struct agent_numbers *numbers = &agent->status.numbers;
@@ -299,12 +309,18 @@ static struct error *open_all(struct agent *agent)
 	struct agent_settings *settings = agent->settings;
 	struct error *error = agent_server_open(settings, &agent->status, &agent->server);
 	if (!error)
+		error = agent_recorder_open(agent);
+	if (!error)
 		error = open_live(agent);
 	if (error)
 		return error;
 	agent_rights_drop(settings);
 	error = agent_sinks_open(settings, &agent->sinks);
-	return error ? error : open_session(agent);
+	if (!error)
+		error = open_session(agent);
+	if (!error)
+		agent_recorder_start(agent);
+	return error;
 }
 
 static void close_all(struct agent *agent)
@@ -312,6 +328,7 @@ static void close_all(struct agent *agent)
 	agent_server_close(agent->server);
 	agent_sinks_close(&agent->sinks, CLOSING_MS);
 	agent_labelling_deinit(&agent->labelling);
+	agent_recorder_close(agent);
 	if (agent->feed)
 		fold_feed_close(agent->feed);
 	fold_destroy(agent->fold);
@@ -340,7 +357,7 @@ struct error *agent_run(int argc, char **argv, int *ret_status)
 	agent.status.identity = &agent.identity;
 	agent.status.sinks = &agent.sinks;
 	agent.status.numbers.started_wall_ns = clock_now_ns(CLOCK_REALTIME);
-	if (!error && !agent.settings->sinks.len)
+	if (!error && !agent.settings->sinks.len && !agent.settings->flight.folder)
 		log_warning("there is no sink: what is measured goes nowhere ('perf agent check' says more)");
 	if (!error)
 		error = open_all(&agent);

@@ -1,16 +1,19 @@
 /* Who asks the agent: its user on a socket ("text" or "json", the answer is text up to the end), programs on loopback by HTTP ("GET
- * /metrics"). A thread of its own answers one after the other, and waits for nobody longer than a second in all, so that nothing that is
- * measured waits for them, nor the end of the agent. */
+ * /metrics", "POST /flight"). A thread of its own answers one after the other, and waits for nobody longer than a second in all, so that
+ * nothing that is measured waits for them, nor the end of the agent. */
 #include "cmd/agent/agent.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -172,20 +175,62 @@ static void answer_local(struct agent_server *server, const struct client *clien
 	strbuf_deinit(&request);
 }
 
-/* A page of another origin that somebody has open could ask as well: it isn't allowed to read the answer, and nothing can be changed. */
+/* The value of a parameter, "?pid=12&reason=slow+checkout", with nothing but what can stand there as it is. False: there is none. */
+static bool find_parameter(const char *target, const char *name, char *ret, size_t size)
+{
+	size_t length = strlen(name), at = 0;
+	const char *found = target + strcspn(target, "? ");
+	while (*found && *found != ' ' && (strncmp(found + 1, name, length) != 0 || found[length + 1] != '='))
+		found += 1 + strcspn(found + 1, "& ");
+	if (!*found || *found == ' ')
+		return false;
+	for (const char *c = found + length + 2; at + 1 < size && *c && (isalnum((unsigned char)*c) || strchr("+-_.", *c)); c++)
+		ret[at++] = *c == '+' ? ' ' : *c;
+	ret[at] = '\0';
+	return true;
+}
+
+/* A page of another origin that somebody has open may not: browsers say so whenever one sends something. */
+static const char *take_wish(struct agent_status *status, const char *request, struct strbuf *body)
+{
+	struct flight_cause wish = {.what = "POST /flight", .asked = true};
+	const char *target = request + strlen("POST ");
+	char pid[16], reason[100];
+	if (strcasestr(request, "\r\nOrigin:")) {
+		strbuf_add_str(body, "Not for pages of the web.\n");
+		return "403 Forbidden";
+	}
+	if (find_parameter(target, "pid", pid, sizeof(pid)) && !number_parse_u32(pid, &wish.pid)) {
+		strbuf_add_str(body, "The pid is not a number.\n");
+		return "400 Bad Request";
+	}
+	if (find_parameter(target, "reason", reason, sizeof(reason)))
+		snprintf(wish.what, sizeof(wish.what), "POST /flight: %s", reason);
+	pthread_mutex_lock(&status->lock);
+	bool has_flight = status->has_flight;
+	status->wish = wish;
+	pthread_mutex_unlock(&status->lock);
+	strbuf_add_str(body, has_flight ? "It will be written.\n" : "There is no flight recorder: --flight FOLDER.\n");
+	return has_flight ? "202 Accepted" : "404 Not Found";
+}
+
+/* A page of another origin that somebody has open could ask for the metrics as well: it isn't allowed to read the answer. */
 static void answer_metrics(struct agent_server *server, const struct client *client, struct strbuf *out)
 {
 	struct strbuf request = {0}, body = {0};
 	receive(client, "\r\n\r\n", &request);
-	const char *text = strbuf_str(&request);
-	bool known = str_starts_with(text, "GET /metrics ") || str_starts_with(text, "GET /metrics?");
-	if (known)
+	const char *text = strbuf_str(&request), *status = "404 Not Found";
+	bool metrics = str_starts_with(text, "GET /metrics ") || str_starts_with(text, "GET /metrics?");
+	if (metrics) {
 		agent_status_add_metrics(server->status, &body);
-	else
-		strbuf_add_str(&body, "There is only /metrics.\n");
-	strbuf_printf(out, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-		      known ? "200 OK" : "404 Not Found",
-		      known ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; charset=utf-8", body.len);
+		status = "200 OK";
+	} else if (str_starts_with(text, "POST /flight ") || str_starts_with(text, "POST /flight?")) {
+		status = take_wish(server->status, text, &body);
+	} else {
+		strbuf_add_str(&body, "There are only GET /metrics and POST /flight.\n");
+	}
+	strbuf_printf(out, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status,
+		      metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; charset=utf-8", body.len);
 	strbuf_add(out, strbuf_str(&body), body.len);
 	strbuf_deinit(&request);
 	strbuf_deinit(&body);

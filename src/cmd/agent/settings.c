@@ -58,6 +58,21 @@ static struct error *parse_budget(const struct option *option, const char *argum
 	return NULL;
 }
 
+/* Of the flight recorder: up to an hour. */
+static struct error *parse_time(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t ns;
+	if (!number_parse_duration(argument, "s", &ns) || ns > 3600 * second_ns)
+		return error_new_kind(ERROR_USAGE, "invalid time '%s': expected one up to 1h, such as 10s", argument);
+	*(uint64_t *)field = ns;
+	return NULL;
+}
+
+static struct error *parse_triggers(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return flight_triggers_parse(argument, field);
+}
+
 static struct error *parse_size(const struct option *option, const char *argument, bool negated, void *field)
 {
 	if (!number_parse_size(argument, field) || !*(uint64_t *)field)
@@ -205,6 +220,18 @@ static const struct option configured[] = {
 	CUSTOM(0, "label-env", environment, "[NAME=]VARIABLE,…", "labels from environment variables of the processes", parse_environment),
 	OPTION_STRING(0, "host", O, host, "NAME", "what this machine is called (default: its host name)"),
 
+	OPTION_HEADING("The flight recorder"),
+	OPTION_STRING(0, "flight", O, flight.folder, "FOLDER",
+		      "hold the last seconds in memory, and write them there when something is wrong"),
+	CUSTOM(0, "flight-on", flight.triggers, "TRIGGER,…",
+	       "when: load>N, cpu-pressure>N% (io-, memory-), SYSCALL>TIME, SYSTEM:PROBE>TIME; SIGUSR2 always; may be repeated",
+	       parse_triggers),
+	CUSTOM(0, "flight-before", flight.before_ns, "TIME", "what came so long before it (default 10s)", parse_time),
+	CUSTOM(0, "flight-after", flight.after_ns, "TIME", "and comes so long after it (default 5s)", parse_time),
+	CUSTOM(0, "flight-quiet", flight.quiet_ns, "TIME", "not again for so long, unless somebody asks (default 30s)", parse_time),
+	OPTION_U64(0, "flight-keep", O, flight.keep, "N", "so many recordings stay (default 20)"),
+	CUSTOM(0, "flight-limit", flight.limit, "SIZE", "with so many bytes (default 1G)", parse_size),
+
 	OPTION_HEADING("What it may cost"),
 	CUSTOM(0, "budget", budget_percent, "PERCENT", "CPU time at most, of one CPU (default 0.5%): else the rate is lowered",
 	       parse_budget),
@@ -287,6 +314,8 @@ static void init(struct agent_settings *settings)
 		.spool = AGENT_SPOOL,
 		.socket = AGENT_SOCKET,
 		.sandbox = true,
+		.flight =
+			{.before_ns = 10 * second_ns, .after_ns = 5 * second_ns, .quiet_ns = 30 * second_ns, .keep = 20, .limit = 1 << 30},
 		.sampling = {.freq = HZ,
 			     .freq_given = true,
 			     .callgraph = CALLCHAIN_AUTO,
@@ -325,6 +354,15 @@ static void complete(struct agent_settings *settings, size_t words_of_file)
 		settings->sinks.data[i].options.name = settings->sinks.data[i].name;
 }
 
+static struct error *check_flight(const struct flight_settings *flight)
+{
+	if (flight->triggers.len && !flight->folder)
+		return error_new_kind(ERROR_USAGE, "--flight-on needs a folder for recordings: --flight FOLDER");
+	if (flight->folder && *flight->folder != '/')
+		return error_new_kind(ERROR_USAGE, "--flight %s: expected an absolute path", flight->folder);
+	return flight->keep ? NULL : error_new_kind(ERROR_USAGE, "--flight-keep 0: at least one recording has to stay");
+}
+
 struct error *agent_settings_read(int argc, char *const *argv, struct agent_settings *ret)
 {
 	struct agent_settings first;
@@ -343,6 +381,8 @@ struct error *agent_settings_read(int argc, char *const *argv, struct agent_sett
 	if (!error && ret->metrics)
 		error = agent_parse_loopback(ret->metrics, &address, &size);
 	complete(ret, words_of_file);
+	if (!error)
+		error = check_flight(&ret->flight);
 	return error ? error : sampling_check_freq(&ret->sampling);
 }
 
@@ -363,6 +403,7 @@ void agent_settings_deinit(struct agent_settings *settings)
 		free(settings->sinks.data[i].name);
 	vec_deinit(&settings->sinks);
 	vec_deinit(&settings->words);
+	flight_triggers_deinit(&settings->flight.triggers);
 	config_close(&settings->file);
 	*settings = (struct agent_settings){0};
 }

@@ -42,6 +42,9 @@ static size_t list_figures(const struct agent_numbers *n, struct figure figures[
 		{"clock_jumps", "How often the machine's clock was set.", true, (double)n->clock_jumps, true},
 		{"reloads", "Configurations that were read anew.", true, (double)n->reloads, true},
 		{"reloads_failed", "Configurations that were not taken.", true, (double)n->reloads_failed, true},
+		{"flight_triggers", "How often the flight recorder was wanted.", true, (double)n->flight.triggers, true},
+		{"flight_recordings", "Recordings that it has written.", true, (double)n->flight.recordings, true},
+		{"flight_failed", "Recordings that it could not write.", true, (double)n->flight.failed, true},
 		{"rate_lowered", "How often the rate was lowered to keep the budget.", true, (double)n->lowered, true},
 		{"rate_raised", "How often it was raised again.", true, (double)n->raised, true},
 		{"rate_hertz", "Samples a second and CPU that are asked for now.", false, (double)n->hz, true},
@@ -164,6 +167,9 @@ void agent_status_add_text(struct agent_status *status, struct strbuf *out)
 		      now > n->started_wall_ns ? (now - n->started_wall_ns) / 1000000000 : 0, n->windows);
 	strbuf_printf(out, "samples: %" PRIu64 " taken = %" PRIu64 " stored + %" PRIu64 " lost + %" PRIu64 " dropped\n", n->taken,
 		      n->stored, n->lost, n->dropped);
+	if (status->has_flight)
+		strbuf_printf(out, "flight:  %" PRIu64 " recordings, %" PRIu64 " triggers, %" PRIu64 " could not be written\n",
+			      n->flight.recordings, n->flight.triggers, n->flight.failed);
 	add_cost(n, out);
 	strbuf_add_str(out, status->sinks->len ? "sinks:\n" : "sinks:   none\n");
 	for (size_t i = 0; i < status->sinks->len; i++)

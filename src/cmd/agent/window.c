@@ -84,6 +84,7 @@ void agent_window_add(struct agent *agent, const struct record *record)
 	struct sample sample;
 	if (!agent->begun || !session_decode(agent->opening.session, record, &sample))
 		return;
+	agent_recorder_add(agent, record, &sample);
 	agent->count++;
 	agent->dropped += agent->full;
 	if (agent->full)

@@ -9,12 +9,13 @@
 #include "base/buildid.h"
 #include "base/mem.h"
 #include "base/sink.h"
+#include "fleet/clickhouse/naming.h"
 #include "fleet/clickhouse/row_binary.h"
 #include "view/export/gzip.h"
 
 #include <stdlib.h>
 
-enum { KNOWN_MAX = 1 << 20, DAY_SECONDS = 86400, NAMED = 1 << 20, FRAME_ID = 1, STACK_ID, LABELS_ID };
+enum { KNOWN_MAX = 1 << 20, DAY_SECONDS = 86400, FRAME_ID = 1, STACK_ID, LABELS_ID };
 #define SECOND_NS UINT64_C(1000000000)
 static const char magic[8] = "perfCH1\n";
 
@@ -136,7 +137,7 @@ static uint64_t frame_id(struct encoding *encoding, uint32_t number)
 		struct strbuf *row = begin_row(encoding, PART_FRAMES);
 		row_add_u64(row, id);
 		row_add_u16(row, encoding->day);
-		row_add_u32(row, encoding->day + (samples->functions.data[frame->function].symbol ? (uint32_t)NAMED : 0));
+		row_add_u32(row, encoding->day + (samples->functions.data[frame->function].symbol ? (uint32_t)CLICKHOUSE_NAMED : 0));
 		strbuf_add(row, encoding->scratch.data, encoding->scratch.len);
 	}
 	return id;

@@ -8,6 +8,7 @@
  * A batch is the name, a newline and the profile. A recording is made of the profile when the file is written: its names are in it. */
 #include "analysis/import/imported.h"
 #include "base/cleanup.h"
+#include "base/files/kept_files.h"
 #include "base/files/whole.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -17,7 +18,6 @@
 #include "view/export/pprof.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -134,13 +134,6 @@ static struct error *write_recording(const char *path, const char *data, size_t 
 	return error;
 }
 
-/* Of a file, or of a folder's entries. */
-static struct error *bring_to_disk(const char *path)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) ? error_system(errno, "%s", path) : NULL;
-}
-
 static struct error *write_file(const struct folder *folder, const char *name, const char *data, size_t size)
 {
 	cleanup_free char *path = mem_printf("%s/%s%s", folder->path, name, folder->suffix);
@@ -149,63 +142,20 @@ static struct error *write_file(const struct folder *folder, const char *name, c
 		return error_system(errno, "%s", folder->path);
 	unlink(beside); /* of one who was killed while he wrote the same window */
 	struct error *error = (folder->recordings ? write_recording : write_bytes)(beside, data, size);
-	error = error ? error : bring_to_disk(beside);
+	error = error ? error : kept_files_settle(beside);
 	if (!error && rename(beside, path))
 		error = error_system(errno, "%s", path);
 	if (error)
 		unlink(beside);
-	return error ? error : bring_to_disk(folder->path);
+	return error ? error : kept_files_settle(folder->path);
 }
 
 /* ---- no more than so many ---- */
 
 /* Whether a file is one of ours, by its name. */
-static bool is_window(const char *name, const char *suffix)
+static bool is_window(const void *suffix, const char *name)
 {
-	for (size_t i = 0; i < TIME_LENGTH; i++)
-		if (i == 8 ? name[i] != 'T' : i == TIME_LENGTH - 1 ? name[i] != 'Z' : !isdigit((unsigned char)name[i]))
-			return false;
-	return name[TIME_LENGTH] == '-' && str_ends_with(name, suffix);
-}
-
-struct kept {
-	char *name;
-	uint64_t size;
-};
-typedef VEC(struct kept) kept_list;
-
-static int newest_first(const void *a, const void *b)
-{
-	return strcmp(((const struct kept *)b)->name, ((const struct kept *)a)->name);
-}
-
-static void list_files(const struct folder *folder, DIR *dir, kept_list *ret)
-{
-	struct stat st;
-	for (struct dirent *entry; (entry = readdir(dir));)
-		if (is_window(entry->d_name, folder->suffix) && !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
-			vec_push(ret, (struct kept){mem_strdup(entry->d_name), (uint64_t)st.st_size});
-	if (ret->len)
-		qsort(ret->data, ret->len, sizeof(*ret->data), newest_first);
-}
-
-/* The newest file stays, however large it is. */
-static void remove_oldest(const struct folder *folder)
-{
-	DIR *dir = opendir(folder->path);
-	kept_list files = {0};
-	uint64_t bytes = 0;
-	if (!dir)
-		return;
-	list_files(folder, dir, &files);
-	for (size_t i = 0; i < files.len; i++) {
-		bytes += files.data[i].size;
-		if (i && (i >= folder->keep || bytes > folder->limit))
-			unlinkat(dirfd(dir), files.data[i].name, 0);
-		free(files.data[i].name);
-	}
-	vec_deinit(&files);
-	closedir(dir);
+	return kept_files_begins_with_time(name, 'Z') && name[TIME_LENGTH] == '-' && str_ends_with(name, suffix);
 }
 
 static enum sink_outcome send_batch(void *state, const uint8_t *id, const void *batch, size_t size, struct error **ret_why)
@@ -215,13 +165,13 @@ static enum sink_outcome send_batch(void *state, const uint8_t *id, const void *
 	(void)id; /* it is in the name */
 	size_t length = newline ? (size_t)(newline - data) : 0;
 	cleanup_free char *name = mem_strndup(data, length);
-	if (!newline || !is_window(name, "") || strchr(name, '/')) {
+	if (!newline || !is_window("", name) || strchr(name, '/')) {
 		*ret_why = error_new_kind(ERROR_FORMAT, "the batch doesn't begin with the name of a window");
 		return SINK_REFUSED;
 	}
 	*ret_why = write_file(folder, name, newline + 1, size - length - 1);
 	if (!*ret_why) {
-		remove_oldest(folder);
+		kept_files_remove_oldest(folder->path, is_window, folder->suffix, folder->keep, folder->limit);
 		return SINK_TAKEN;
 	}
 	return error_kind(*ret_why) == ERROR_SYSTEM ? SINK_LATER : SINK_REFUSED;

@@ -6,10 +6,15 @@
 theirs=/usr/bin/perf
 burst=/sys/module/fake_trace/parameters/burst
 
+# points: the numbers in a dump. Most lines of dumps have none, and a regular expression takes most of the time here to find that out.
+points() {
+	{ grep -F ' MNT 0x' || true; } | sed 's/.* MNT \(0x[0-9a-f]*\).*/\1/'
+}
+
 # numbers FILE: those of the trace, in the order of the recording, by us; the kernel's tool finds the same.
 numbers() {
-	perf script -D -i "$1" 2>/dev/null | sed -n 's/.* MNT \(0x[0-9a-f]*\).*/\1/p' >hex
-	$theirs script -D -i "$1" 2>/dev/null | sed -n 's/.* MNT \(0x[0-9a-f]*\).*/\1/p' >their_hex
+	perf script -D -i "$1" 2>/dev/null | points >hex
+	$theirs script -D -i "$1" 2>/dev/null | points >their_hex
 	cmp hex their_hex >&2 || fail "$1: the kernel's tool finds another trace"
 	[ -s hex ] || fail "$1 has no trace"
 	xargs printf '%d\n' <hex
@@ -25,7 +30,8 @@ whole() {
 
 # sizes FILE: bytes of trace by AUX records, and by AUXTRACE records.
 sizes() {
-	perf script -D -i "$1" 2>/dev/null | sed -n 's/.*PERF_RECORD_AUX offset: [0-9a-fx]* size: \(0x[0-9a-f]*\).*/aux \1/p; s/.*PERF_RECORD_AUXTRACE size: \(0x[0-9a-f]*\).*/trace \1/p' >lines
+	perf script -D -i "$1" 2>/dev/null | { grep -F PERF_RECORD_AUX || true; } |
+		sed -n 's/.*PERF_RECORD_AUX offset: [0-9a-fx]* size: \(0x[0-9a-f]*\).*/aux \1/p; s/.*PERF_RECORD_AUXTRACE size: \(0x[0-9a-f]*\).*/trace \1/p' >lines
 	for kind in aux trace; do
 		sum=0
 		for size in $(sed -n "s/^$kind //p" lines); do
@@ -79,7 +85,7 @@ numbers small.data >small
 [ "$(sort -nu small | wc -l)" = "$(wc -l <small)" ] || fail "numbers are there twice"
 set -- $(sizes small.data)
 near "$2" "$1" $((8 * $(wc -l <lines))) "bytes of trace, of those that AUX records tell of"
-at_least "$(perf script -D -i small.data 2>/dev/null | grep -c 'PERF_RECORD_AUX.*flags: 0x1 \[T\]')" 2 "times that the buffer was full"
+at_least "$(perf script -D -i small.data 2>/dev/null | grep -F 'PERF_RECORD_AUX ' | grep -c 'flags: 0x1 \[T\]')" 2 "times that the buffer was full"
 perf script -i small.data --itrace=b 2>&1 >/dev/null | contains_stdin 'the buffer of the hardware trace was full [0-9]* times'
 
 # Snapshots: the newest trace, as much as there is room for, at the end; and no more than is wanted.
@@ -103,7 +109,7 @@ perf record -o asked.data -S -m ,4 --control fifo:control,answer -e intel_pt//u 
 pid=$!
 exec 8<>control 9<>answer
 snapshots() {
-	perf script -D -i asked.data 2>/dev/null | grep -c PERF_RECORD_AUXTRACE\ size || true
+	perf script -D -i asked.data 2>/dev/null | grep -cF 'PERF_RECORD_AUXTRACE size' || true
 }
 # Until there is one more; the command may not have run yet.
 until_more() {
@@ -133,9 +139,9 @@ numbers asked.data >asked
 # In samples, of which the kernel's tool shows the traces: 8 points fit into 512 bytes.
 record -o samples.data -e '{intel_pt//u,cpu-clock:u}' --aux-sample=512 -- loop 60000000
 $theirs script -D -i samples.data 2>/dev/null >dump
-at_least "$(grep -c ' MNT 0x' dump)" 80 "points in samples"
+at_least "$(grep -cF ' MNT 0x' dump)" 80 "points in samples"
 at_least "$(perf script -i samples.data --itrace=b 2>/dev/null | grep -c 'loop.*branches:u: .* spin')" 40 "branches in samples"
-[ "$(perf script -D -i samples.data 2>/dev/null | grep -c 'PERF_RECORD_AUXTRACE size')" = 0 ] || fail "there is a trace beside the samples"
+[ "$(perf script -D -i samples.data 2>/dev/null | grep -cF 'PERF_RECORD_AUXTRACE size')" = 0 ] || fail "there is a trace beside the samples"
 
 # Filters of addresses: the kernel gets what the kernel's tool gives it, and traces there and nowhere else.
 program=$(which loop)
@@ -162,7 +168,7 @@ contains err "filter 'start 0x[0-9a-f]*@$program': refused by the driver"
 perf record -q -o killed.data -m ,1 -e intel_pt//u -- loop 2000000000 2>err &
 pid=$!
 for try in $(seq 200); do
-	[ "$(perf script -D -i killed.data 2>/dev/null | grep -c MNT || true)" -gt 100 ] && break
+	[ "$(perf script -D -i killed.data 2>/dev/null | grep -cF MNT || true)" -gt 100 ] && break
 done
 kill -9 $pid
 wait $pid || true

@@ -37,7 +37,7 @@ static struct error *find_beginning(const struct symbol_options *options, uint64
 		found = kernel_linked_address(&elf, BEGINNINGS[i], ret);
 	elf_close(&elf);
 	if (!error && !found)
-		error = error_new("%s is no kernel's image with a symbol table", options->guest_vmlinux);
+		error = error_new("%s is not a kernel image with a symbol table", options->guest_vmlinux);
 	return error;
 }
 

@@ -9,6 +9,9 @@
  * stay where they are as long as interrupts are off (RCU), and what is found must cover the address, so the worst that can happen is a
  * copy.
  *
+ * Functions that aren't static are verified by themselves, once, and not again for each way that leads to them: a recording begins with
+ * that, so it is half as long.
+ *
  * Rows are those that user_stacks.c was given; another program uses the same maps (bpf_user_stacks_share()). */
 #pragma once
 
@@ -29,12 +32,12 @@ static __always_inline uint64_t is_below(uint64_t pivot, uint64_t address)
 
 /* The mapping's structure by the tree of mappings, a maple tree (lib/maple_tree.c): nodes of 256 bytes, of which the last pivot below the
  * address tells the next one; 0 when there is none. */
-static __always_inline uint64_t find_vma(struct walk *walk, uint64_t address)
+__noinline uint64_t find_vma(struct walk *walk, uint64_t address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint64_t entry = (uint64_t)BPF_CORE_READ(task, mm, mm_mt.ma_root);
 
-	if ((entry & 3) != 2) /* no node: a tree with one entry */
+	if (!walk || (entry & 3) != 2) /* no node: a tree with one entry */
 		return 0;
 	for (int level = 0; level < TREE_DEPTH; level++) {
 		uint32_t kind = entry >> 3 & 15, slot = 0;
@@ -115,7 +118,8 @@ static __always_inline bool find_mapping(struct walk *walk)
 	mapping->size = 0;
 	mapping->code.blocks = 0;
 	if (name_file(walk, mapping, vma)) {
-		code = bpf_map_lookup_elem(&files, &walk->file);
+		struct user_stacks_file key = walk->file; /* Linux 6.1 takes no other memory of a function that is verified by itself */
+		code = bpf_map_lookup_elem(&files, &key);
 		if (!code)
 			return false;
 		mapping->file = walk->file;
@@ -204,8 +208,10 @@ static __always_inline uint64_t cap(uint64_t size, uint64_t address, uint64_t en
 /* What lies from an address on: of long stacks more at a time. A read that fails costs as much as the whole walk, so none goes beyond what
  * ends a stack: strings of the environment, or what the thread's own variables begin with. Where it fails all the same, it is the rest of
  * the page. */
-static __always_inline bool fill_window(struct walk *walk, uint64_t address)
+__noinline int fill_window(struct walk *walk, uint64_t address)
 {
+	if (!walk)
+		return false;
 	uint64_t size = walk->window_at ? sizeof(walk->window) : FIRST_WINDOW * sizeof(uint64_t);
 
 	walk->window_at = address;
@@ -377,14 +383,17 @@ static __always_inline struct known_row *find_known(struct walk *walk, uint64_t 
 	return &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
 }
 
-/* Fills `known`, which is the place of walk->address. False: nothing is known of the code there, or not yet. */
-static __always_inline bool learn_row(struct walk *walk, struct known_row *known)
+/* Fills the place of walk->address. False: nothing is known of the code there, or not yet. */
+__noinline int learn_row(struct walk *walk)
 {
-	uint64_t address = walk->address;
 	const struct user_stacks_row *row;
 	uint32_t number = MAPPINGS;
 	bool missing;
 
+	if (!walk)
+		return false;
+	uint64_t address = walk->address;
+	struct known_row *known = find_known(walk, address);
 #pragma unroll
 	for (uint32_t i = 0; i < MAPPINGS; i++)
 		if (covers(&walk->mappings[i], address))
@@ -485,7 +494,7 @@ static long take_step(uint32_t index, struct step *step)
 	known = find_known(walk, address);
 	if ((known->address != address || known->period != walk->period ||
 	     (known->evaluates && !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address))) &&
-	    !learn_row(walk, known))
+	    !learn_row(walk))
 		return STOPS;
 	row = &known->row;
 	walk->python_known = known->mapping; /* from here on no number that the verifier knows: it would look at each way for each */

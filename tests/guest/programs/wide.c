@@ -1,10 +1,12 @@
-/* Asks the kernel for something five times from below a frame of 200 KB, of which no copy shows the end. */
+/* Asks the kernel for something 5 times, or as often as it is told, from below a frame of 200 KB, of which no copy shows the end. */
+#include <stdlib.h>
 #include <unistd.h>
 static volatile long sink;
+static int times = 5;
 __attribute__((noinline)) static void leaf(volatile char *room)
 {
-	for (int i = 0; i < 5; i++)
-		sink += getppid() + room[i];
+	for (int i = 0; i < times; i++)
+		sink += getppid() + room[i & 4];
 }
 __attribute__((noinline)) static void wide(void)
 {
@@ -13,8 +15,10 @@ __attribute__((noinline)) static void wide(void)
 	leaf(room);
 	sink += room[1];
 }
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		times = atoi(argv[1]);
 	wide();
 	return sink < 0;
 }

@@ -155,7 +155,7 @@ def walk(folder, rounds):
 
 # ---- cost ----
 
-WAYS = {"alone": None, "no stacks": (PERF,), "fp": (PERF, "--call-graph", "fp"), "auto": (PERF, "-g"), "auto,copy": (PERF, "--call-graph", "auto,copy"), "kernel tool's fp": (ORACLE, "--call-graph", "fp"),
+WAYS = {"alone": None, "no stacks": (PERF,), "fp": (PERF, "--call-graph", "fp"), "auto": (PERF, "-g"), "auto -z": (PERF, "-g", "-z"), "auto,copy": (PERF, "--call-graph", "auto,copy"), "kernel tool's fp": (ORACLE, "--call-graph", "fp"),
         "kernel tool's dwarf": (ORACLE, "--call-graph", "dwarf,8192")}
 
 

@@ -2,7 +2,7 @@
 """What measuring adds to a switch between threads: switches.py [--rounds N] [--runs N] [CASE …]
 
 Two processes send a byte to and fro over pipes (pingpong.c), so many times, alone and while each tool measures: `perf record --off-cpu`, `where` and `sched runqlat`,
-and bcc's offcputime and runqlat where they are installed. The cases run in turn. Of each the least CPU time of the two processes counts, and what it says of losses
+and bcc's offcputime and runqlat, and a script for bpftrace, where these run. The cases run in turn. Of each the least CPU time of the two processes counts, and what it says of losses
 is printed. Needs root; a CPU that nobody else uses gives the quietest figures (--cpu)."""
 import argparse
 import os
@@ -36,22 +36,26 @@ def under(*words):
     return run
 
 
-def beside(name):
+def beside(name, command):
     """A tool that is ended by Ctrl-C. It measures when it has loaded its program, which takes a second or two."""
     def run(load, _folder):
-        path = shutil.which(name) or shutil.which(f'{name}-bpfcc')
+        path = shutil.which(command[0]) or shutil.which(f'{command[0]}-bpfcc')
         if not path:
-            return None, []
+            return None, [f'{command[0]} is not installed']
         before = loaded_programs()
-        tool = subprocess.Popen([path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(300):
-            if loaded_programs() - before:
-                break
-            time.sleep(0.1)
-        time.sleep(1)
-        taken = alone(load, None)
-        tool.send_signal(signal.SIGINT)
-        tool.wait()
+        with tempfile.TemporaryFile('w+') as errors:
+            tool = subprocess.Popen([path, *command[1:]], stdout=subprocess.DEVNULL, stderr=errors)
+            for _ in range(300):
+                if tool.poll() is not None:
+                    errors.seek(0)
+                    return None, [f'{name} does not run here: {(errors.read().splitlines() or ["it says nothing"])[-1]}']
+                if loaded_programs() - before:
+                    break
+                time.sleep(0.1)
+            time.sleep(1)
+            taken = alone(load, None) if tool.poll() is None else (None, [f'{name} ended by itself'])
+            tool.send_signal(signal.SIGINT)
+            tool.wait()
         return taken
     return run
 
@@ -62,13 +66,29 @@ def loaded_programs():
     return set(re.findall(r'^(\d+): (?:tracing|tracepoint|raw_tracepoint|kprobe) +name \S*(?:sched|switch|oncpu)', text, re.M))
 
 
+# What bcc's offcputime does, for kernels whose headers, which that needs, aren't there.
+OFF_CPU = '''
+tracepoint:sched:sched_switch
+{
+	if (@since[args->next_pid]) {
+		@sum[args->next_pid, args->next_comm, @kernel[args->next_pid], @user[args->next_pid]] = sum(nsecs - @since[args->next_pid]);
+		delete(@since[args->next_pid]);
+	}
+	if (args->prev_pid) {
+		@kernel[args->prev_pid] = kstack;
+		@user[args->prev_pid] = ustack;
+		@since[args->prev_pid] = nsecs;
+	}
+}'''
+
 CASES = {
     'alone': alone,
-    'bcc-offcputime': beside('offcputime'),
+    'bcc-offcputime': beside('offcputime', ['offcputime']),
+    'bpftrace-offcpu': beside('bpftrace', ['bpftrace', '-e', OFF_CPU]),
     'off-cpu': under('record', '--off-cpu', '-e', 'dummy'),
     'off-cpu-all': under('record', '--off-cpu', '-a', '-e', 'dummy'),
     'where': under('where'),
-    'bcc-runqlat': beside('runqlat'),
+    'bcc-runqlat': beside('runqlat', ['runqlat']),
     'runqlat': under('sched', 'runqlat'),
     'runqlat-all': under('sched', 'runqlat', '-a'),
 }
@@ -94,7 +114,7 @@ def main():
     switches = 2 * chosen.rounds
     print(f'alone            {min(taken["alone"]) / switches * 1e9:6.0f} ns a switch')
     for name in names[1:]:
-        added = f'{(min(taken[name]) - min(taken["alone"])) / switches * 1e9:+6.0f} ns a switch' if taken[name] else 'is not installed'
+        added = f'{(min(taken[name]) - min(taken["alone"])) / switches * 1e9:+6.0f} ns a switch' if taken[name] else 'not measured'
         print(f'{name:16} {added}', *sorted(said[name]), sep='   ')
 
 

@@ -14,12 +14,13 @@ SWITCH = "prev_comm/16,prev_pid/4,prev_prio/4,prev_state/8,next_comm/16,next_pid
 WAKING = "comm/16,pid/4,prio/4,target_cpu/4"
 BIO = "dev/4,sector/8,nr_sector/4"
 REMAP = "dev/4,sector/8,nr_sector/4,old_dev/4,old_sector/8"
-HARDIRQ = 8
+HARDIRQ, SOFTIRQ = 8, 16
 BASE = 0xffffffff81000000
 FUNCTIONS = ["__schedule", "schedule", "io_schedule", "futex_wait_queue", "pipe_read", "do_wait", "do_nanosleep", "filemap_fault", "handle_mm_fault",
              "asm_exc_page_fault", "do_epoll_wait", "tcp_recvmsg", "strange_wait", "copy_page", "__x64_sys_read", "__x64_sys_wait4", "__x64_sys_futex",
              "__x64_sys_clock_nanosleep", "do_syscall_64", "rwsem_down_read_slowpath",
-             "schedule_hrtimeout_range_clock", "do_sys_poll", "do_sigtimedwait", "posix_lock_inode_wait", "__x64_sys_fcntl"]
+             "schedule_hrtimeout_range_clock", "do_sys_poll", "do_sigtimedwait", "posix_lock_inode_wait", "__x64_sys_fcntl",
+             "irq_exit_rcu", "do_softirq", "run_ksoftirqd"]
 AT = {name: BASE + 0x1000 * (number + 1) for number, name in enumerate(FUNCTIONS)}
 
 HEAD = "feature nrcpus 2\nfeature osrelease 6.1.0\n" + "".join(
@@ -46,9 +47,9 @@ def switch(ms, cpu, prev, state, following, *stack):
     return f"sample id=1 {when(ms)} cpu={cpu} pid={prev} tid={prev} ip={AT['__schedule']:#x} chain={stack} raw={raw}\n"
 
 
-def waking(ms, cpu, waker, woken, flags=0):
+def waking(ms, cpu, waker, woken, flags=0, stack=()):
     raw = recording.raw_of(2, WAKING, "", woken, 120, cpu, flags=flags)
-    return f"sample id=2 {when(ms)} cpu={cpu} pid={waker} tid={waker} ip={AT['schedule']:#x} chain={chain('schedule')} raw={raw}\n"
+    return f"sample id=2 {when(ms)} cpu={cpu} pid={waker} tid={waker} ip={AT['schedule']:#x} chain={chain('schedule', *stack)} raw={raw}\n"
 
 
 def bio(ms, number, tid, *values):
@@ -199,12 +200,12 @@ def test_the_story_as_a_picture(where, tmp_path):
     assert "waiting" in page and "waits: disk" in page and "io_schedule" in page
 
 
-def wait(*stack, state="S", waker=0, flags=HARDIRQ):
+def wait(*stack, state="S", waker=0, flags=HARDIRQ, waker_stack=()):
     """A thread 10 of process 10 that waits from 10 to 90 ms of 100; its path is only itself, or its waker's."""
     return HEAD + "".join((
         "comm pid=10 tid=10 name=perf-exec time=1\n", "comm pid=50 tid=50 name=other time=1\n", switch(-1, 1, 7, "S", 10, "do_nanosleep"),
         f"comm pid=10 tid=10 name=prog exec=1 {when(0)} id=1\n", switch(5, 1, 60, "R", 50), switch(10, 0, 10, state, 0, *stack),
-        waking(90, 1, waker, 10, flags), switch(90, 0, 60, "R", 10), f"exit pid=10 ppid=1 tid=10 ptid=1 {when(100)} id=1\n"))
+        waking(90, 1, waker, 10, flags, waker_stack), switch(90, 0, 60, "R", 10), f"exit pid=10 ppid=1 tid=10 ptid=1 {when(100)} id=1\n"))
 
 
 @pytest.mark.parametrize("stack, kind", [
@@ -232,6 +233,16 @@ def test_file_locks_are_no_futexes(where):
     assert "prog waited for a file lock or System V semaphore, in fcntl()." in " ".join(text.split())
     [row] = [row for row in tables(where(wait("posix_lock_inode_wait", "__x64_sys_fcntl"), "--json"))["reasons"] if row["kind"] != "cpu"]
     assert (row["kind"], row["lock"]) == ("lock", "")
+
+
+@pytest.mark.parametrize("stack, reason", [
+    # A packet to this machine is delivered while it is sent; one of another machine, or of a timer, in whoever's time.
+    (("do_softirq", "do_syscall_64"), ("cpu", "other", "network", "prog")), ((), ("cpu", "other", "network", "prog")),
+    (("irq_exit_rcu",), ("network", "prog", "", "")), (("do_softirq", "run_ksoftirqd"), ("network", "prog", "", ""))])
+def test_who_is_interrupted_by_a_packet_has_not_sent_it(where, stack, reason):
+    text = wait("tcp_recvmsg", "__x64_sys_read", "do_syscall_64", waker=50, flags=SOFTIRQ, waker_stack=stack)
+    first = tables(where(text, "--format", "json"))["reasons"][0]
+    assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == reason
 
 
 def test_who_woke_it_up_is_the_cause(where):

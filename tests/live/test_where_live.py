@@ -385,6 +385,13 @@ def test_losses_of_a_recording_are_told(perf, programs, tmp_path):
     assert lost in said and "use larger buffers (-m)" in lost
 
 
+def test_command_of_a_recorder_in_a_hurry_has_the_usual_priority(perf, tmp_path):
+    told = tmp_path / "told"
+    ask = f"import os; open({str(told)!r}, 'w').write(f'{{os.sched_getscheduler(0)}} {{os.getpriority(os.PRIO_PROCESS, 0)}}')"
+    perf("where", "-o", tmp_path / "where.data", sys.executable, "-c", ask)
+    assert told.read_text() == f"{os.SCHED_OTHER} {os.getpriority(os.PRIO_PROCESS, 0)}"
+
+
 def test_recording_that_others_read(perf, oracle, programs, tmp_path):
     path = tmp_path / "where.data"
     kept = rows(perf("where", "-o", path, "--format", "json", programs / "convoy"))

@@ -312,6 +312,32 @@ void where_wake(struct where_build *build, uint32_t woken, const struct where_wa
 	wait->waker = by_sender && waking->tid ? where_thread_at(build, waking->tid, model_time) : NULL;
 }
 
+/* Whether a function serves soft interrupts when a hard one has ended, or in a thread of their own. */
+static bool serves_others(struct where_build *build, uint64_t address)
+{
+	static const char *const names[] = {"irq_exit", "irq_exit_rcu", "__irq_exit_rcu", "run_ksoftirqd"};
+	uint64_t start;
+	bool is_new, found = false;
+	uint64_t *known = map64_insert(&build->raised, address, &is_new);
+	if (!is_new)
+		return *known == 2;
+	const struct symbol *symbol = resolver_kernel_symbol(build->timeline->places.resolver, address, &start);
+	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(*names); i++)
+		found |= !strcmp(symbol->name, names[i]);
+	*known = found ? 2 : 1;
+	return found;
+}
+
+/* In a soft interrupt: whoever is there has nothing to do with it, as when a packet comes from another machine, or a timer ends. */
+static bool is_of_others(struct where_build *build, const struct tracker_event *event)
+{
+	const struct sample *sample = tracker_sample(event);
+	for (uint64_t i = 0; i < sample->chain_count; i++)
+		if (sample->chain[i] < (uint64_t)PERF_CONTEXT_MAX && serves_others(build, sample->chain[i]))
+			return true;
+	return false;
+}
+
 static void on_waking(void *context, const struct tracker_event *event)
 {
 	struct where_build *build = context;
@@ -321,7 +347,7 @@ static void on_waking(void *context, const struct tracker_event *event)
 	const struct where_waking waking = {.time = record->time,
 					    .pid = event->pid,
 					    .tid = event->tid,
-					    .in_hardirq = flags & FLAG_HARDIRQ,
+					    .in_hardirq = flags & FLAG_HARDIRQ || (flags & FLAG_SOFTIRQ && is_of_others(build, event)),
 					    .in_softirq = flags & FLAG_SOFTIRQ};
 	where_note_time(build, record->time);
 	if (woken)
@@ -575,6 +601,7 @@ struct error *where_timeline_read(struct session *session, struct resolver *reso
 	map64_deinit(&build.by_part);
 	vec_deinit(&build.wholes);
 	where_switches_deinit(&build.switches);
+	map64_deinit(&build.raised);
 	tracker_destroy(build.tracker);
 	return error;
 }

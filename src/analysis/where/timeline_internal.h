@@ -25,7 +25,8 @@ struct where_build {
 	VEC(const struct where_place *) wholes;
 	uint64_t first, last; /* times of events */
 	struct where_switches switches;
-	bool is_root_sure; /* the workload was found and is not another recorder's */
+	struct map64 raised; /* address of the kernel → 1: soft interrupts below it are of whoever is there, 2: of a hard one */
+	bool is_root_sure;   /* the workload was found and is not another recorder's */
 };
 
 void where_note_time(struct where_build *build, uint64_t time);

@@ -51,6 +51,8 @@ bool stack_walker_suits(const struct event *event)
 }
 
 /* What the program is attached to. Probes want one of another kind than the kernel's own tracepoints. */
+enum { COPIES_MOST = 12 << 20 }; /* bytes of copies in a ring */
+
 static enum user_stacks_kinds kind_of(const struct dynamic_events *probes, const struct event *event)
 {
 	if (is_sampled(event))
@@ -220,7 +222,9 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 	walker->rings = rings->count;
 	walker->kept = mem_zalloc_array(rings->count, sizeof(*walker->kept));
 	walker->ring_set = rings;
+	/* Of large rings less: before the first rows are given a thread that switches all the time would fill any of them with copies. */
 	size_t most = rings->count ? ring_size(&rings->rings[0]) / 4 * 3 : 0;
+	most = most < COPIES_MOST ? most : COPIES_MOST;
 	bpf_user_stacks_limit(walker->program, most > 2 * USER_STACKS_COPY ? most : 2 * USER_STACKS_COPY);
 	for (size_t i = 0; i < rings->count && !error; i++)
 		if (!(error = open_output(walker, USER_STACKS_CHAINS, &rings->rings[i])))

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The program knows nothing of interrupts: what they wake up has an event (bits of common_flags: include/linux/trace_events.h), which is
- * read before the switch. */
+ * read before the switch, with the kernel's stack: whether the interrupt was of what the thread there has sent. */
 static const char by_interrupts[] = "common_flags & 0x18";
 
 static const char whole[] = "stacks", parts[] = "kernel-stacks";
@@ -32,7 +32,7 @@ struct error *where_switches_add_events(struct event_list *events, struct event_
 	if (!error)
 		error = event_parse(events, catalog, text);
 	if (!error)
-		error = event_parse(events, catalog, "sched:sched_waking/call-graph=no/");
+		error = event_parse(events, catalog, "sched:sched_waking/call-graph=fp/");
 	if (!error)
 		(*vec_last(&events->events))->filter = by_interrupts;
 	return error;

@@ -253,6 +253,18 @@ static bool next_switch(void *context, uint64_t until, struct where_switch *ret)
 
 /* ---- a recording ---- */
 
+/* The buffers hold a second or two of a busy program. So the recorder, which only empties them, goes before all others; between groups of
+ * tasks, as the kernel makes one of each terminal (autogroups), nice values count for nothing. The command gets the usual priority. */
+static void come_first(bool first)
+{
+	const struct sched_param lowest = {.sched_priority = 1}, usual = {0};
+	if (first && !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
+		return;
+	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &usual);
+	if (first)
+		setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY); /* refused: as well as it goes */
+}
+
 /* -o: perf record makes it. */
 static struct error *record(const struct where_command *command, int word_count, char **words, int *ret_status)
 {
@@ -294,11 +306,9 @@ static struct error *record(const struct where_command *command, int word_count,
 	}
 	if (word_count)
 		before[count++] = "--";
-	/* As live; the command itself gets the usual priority. */
-	const struct sched_param usual = {0};
-	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &usual) == 0)
-		setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
+	come_first(true);
 	struct error *error = command_run_with(before, count, words, word_count, ret_status);
+	come_first(false);
 	strbuf_deinit(&names);
 	return error;
 }

@@ -13,6 +13,7 @@ One line of the text is one thing; '#' begins a comment:
     feature sample_time 100 900              nanoseconds
     feature build_id 0123abcd /bin/ls        several are put together; misc=2 by default (user)
     feature event_desc | group_desc          of the events
+    feature cpu_topology 0 0 1               the socket of CPU 0, 1, … (nrcpus of them)
     feature numa_topology 0-1 2-3            the CPUs of node 0, 1, …
     feature mem_topology 0x8000000 0-3 4-7   size of a block of memory, and the blocks of node 0, 1, …
     feature branch_stack                     there are branch records
@@ -49,7 +50,7 @@ import struct
 import sys
 
 FEATURES = {"tracing_data": 1, "build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "auxtrace": 18, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "bpf_btf": 26, "compressed": 27}
+            "event_desc": 12, "cpu_topology": 13, "numa_topology": 14, "branch_stack": 15, "auxtrace": 18, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "bpf_btf": 26, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -247,6 +248,8 @@ class Maker:
                 self.string("{anon_group}") + self.pack("II", i, event.members) for i, event in leaders)
         if name == "cpu_pmu_caps":
             return self.pack("I", len(words) // 2) + b"".join(map(self.string, words))
+        if name == "cpu_topology":
+            return self.pack("I", 0) * 2 + b"".join(self.pack("II", core, number(socket)) for core, socket in enumerate(words))
         if name == "numa_topology":
             return self.pack("I", len(words)) + b"".join(self.pack("IQQ", node, 1 << 20, 1 << 19) + self.string(cpus) for node, cpus in enumerate(words))
         if name == "mem_topology":

@@ -1,6 +1,5 @@
 """perf stat as tutorials tell people to type it: each command works as written and shows what it promises; what the machine lacks is
 said in that row."""
-import http.server
 import os
 import pathlib
 import re
@@ -8,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import fetching  # noqa: E402
 import started  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
@@ -30,29 +29,9 @@ def unprivileged():
 
 
 @pytest.fixture
-def url(tmp_path):
-    (tmp_path / "page").write_text("x" * 100000)
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *words):
-            super().__init__(*words, directory=tmp_path)
-
-        def log_message(self, *words):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/page"
-    server.shutdown()
-
-
-@pytest.fixture
-def fetch(url):
-    """wget URL, or what does the same here."""
-    for program, words in (("wget", ["-q", "-O", "/dev/null"]), ("curl", ["-s", "-o", "/dev/null"])):
-        if shutil.which(program):
-            return [program, *words, url]
-    return ["/usr/bin/python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}').read()"]
+def fetch(tmp_path):
+    with fetching.served(tmp_path) as url:
+        yield fetching.command(url)
 
 
 @pytest.fixture

@@ -308,6 +308,24 @@ def test_on_a_screen(perf, made):
     (folder / "perf.hist.0").unlink()
 
 
+def test_functions_at_both_ends_of_a_branch(perf, made):
+    """The menu of a row offers both, as the kernel's perf does."""
+    if perf("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    with screens.Screen([perf, "report", "-s", "sym_from,sym_to", "-i", "perf.data"], made[2], columns=120) as screen:
+        lines = screen.until("row 1 of")
+        at = next(i for i, line in enumerate(lines[2:]) if line.split()[-4:] == ["[.]", "square", "[.]", "sum"])
+        screen.keys(*["Down"] * at)
+        screen.after("m", "Annotate square", "Annotate sum")
+        screen.after("Down Enter", "sum() ", "h: help")
+        screen.after("q", f"row {at + 1} of")
+        screen.after("m Enter", "square() ", "h: help")
+        screen.after("q", f"row {at + 1} of")
+        at = next(i for i, line in enumerate(lines[2:]) if line.split()[-4:] == ["[.]", "sum", "[.]", "sum"])
+        screen.keys("Home", *["Down"] * at)
+        assert "\n".join(screen.after("m", "Annotate sum")).count("Annotate") == 1
+
+
 def test_on_a_screen_of_a_large_recording(perf, made):
     """Blocks are of all samples, and so is what stands above them: a recording so large is shown in part first else."""
     if perf("check", "feature", "-q", "libncurses").returncode:

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import recording
-from screened import EVIL, make, make_stacks
+from screened import EVIL, head, make, make_stacks, places
 from screens import Screen
 import started
 
@@ -212,6 +212,27 @@ def test_zooming(report):
     screen.after("k", "row 1 of 8")
     screen.after("S", "don't distinguish that: see --sort")
     screen.after("Escape", "q quits")
+
+
+@pytest.mark.parametrize("sockets, names", [("0 1 1", ["1", "0"]), (None, ["unknown"])], ids=["known", "unknown"])
+def test_zooming_into_a_socket(report, folder, sockets, names):
+    """30 samples on the two CPUs of socket 1, 10 on the one of socket 0."""
+    at = places(folder)
+    text = head(folder, ["cpu-clock"], [("one", 7)]).replace("|PERIOD", "|CPU|PERIOD")
+    if sockets:
+        text = f"feature nrcpus 3\nfeature cpu_topology {sockets}\n" + text
+    for number in range(40):
+        text += f"sample event=0 id=1 ip={at['hot']:#x} pid=7 tid=7 cpu={(0, 1, 2, 1)[number % 4]} time={10 + number} period=1 chain=user,{at['hot']:#x}\n"
+    (folder / "sockets.data").write_bytes(recording.Maker(text).make())
+    screen = report("-i", "sockets.data", "--no-children", "-g", "none", "-s", "socket,sym")
+    screen.until(f"row 1 of {len(names)}")
+    lines = screen.after("S", f"Processor Socket: {names[0]}", "row 1 of 1")
+    assert len(rows(lines)) == 1
+    screen.after("m", f"Zoom out of processor socket {names[0]}")
+    screen.after("Escape", "row 1 of 1", without=["What now?"])
+    screen.after("S", f"row 1 of {len(names)}", without=["Processor Socket"])
+    if len(names) > 1:
+        screen.after("Down S", f"Processor Socket: {names[1]}", "row 1 of 1")
 
 
 def test_threads_of_one_name_are_told_apart_where_rows_are(report, folder):

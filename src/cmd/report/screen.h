@@ -117,6 +117,8 @@ bool screen_entry_passes(const struct screen *screen, const struct fold_entry *e
 const struct fold_frame *screen_place(const struct screen *screen, uint32_t row);
 /* The same where the row is about a known function, else NULL. */
 const struct fold_frame *screen_function(const struct screen *screen, uint32_t row);
+/* Of branches: the known function that a row's lead to, else NULL. */
+const struct fold_frame *screen_target(const struct screen *screen, uint32_t row);
 
 /* screen_blocks.c: with --total-cycles, shows the blocks of code of one event after the other until the person leaves. */
 struct error *screen_show_blocks(struct screen *screen);

@@ -253,6 +253,7 @@ enum action {
 	ACTION_ANNOTATE,
 	ACTION_THREAD,
 	ACTION_DSO,
+	ACTION_TARGET,
 	ACTION_SOCKET,
 	ACTION_SYMBOLS,
 	ACTION_SAMPLES,
@@ -300,6 +301,9 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 	case ACTION_ANNOTATE:
 		screen_annotate(screen, row);
 		break;
+	case ACTION_TARGET:
+		screen_annotate_symbol(screen, screen_target(screen, row)->map->dso, screen_target(screen, row)->symbol);
+		break;
 	case ACTION_THREAD:
 		screen_zoom_toggle(screen, ZOOM_THREAD, row);
 		break;
@@ -338,9 +342,12 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 void screen_menu(struct screen *screen, uint32_t row)
 {
 	struct menu menu = {0};
-	const struct fold_frame *place = screen_place(screen, row), *function = screen_function(screen, row);
+	const struct fold_frame *place = screen_place(screen, row), *function = screen_function(screen, row),
+				*target = screen_target(screen, row);
 	if (function)
 		add_line(&menu, ACTION_ANNOTATE, "Annotate ", function->symbol->name);
+	if (target && (!function || target->symbol != function->symbol))
+		add_line(&menu, ACTION_TARGET, "Annotate ", target->symbol->name);
 	add_zoom(screen, &menu, ZOOM_THREAD, ACTION_THREAD, "thread", row);
 	add_zoom(screen, &menu, ZOOM_DSO, ACTION_DSO, "file", row);
 	add_zoom(screen, &menu, ZOOM_SOCKET, ACTION_SOCKET, "processor socket", row);

@@ -55,6 +55,21 @@ const struct fold_frame *screen_function(const struct screen *screen, uint32_t r
 	return named && place && place->symbol && place->map ? place : NULL;
 }
 
+const struct fold_frame *screen_target(const struct screen *screen, uint32_t row)
+{
+	const struct report_keys *keys = &screen->event->keys;
+	size_t line = browser_row(screen->browser);
+	for (size_t i = 0; i < keys->identity_count; i++) {
+		const struct key *key = keys->identity[i];
+		struct key_source source;
+		if (strcmp(key->name, "symbol_to") != 0 || line == BROWSER_NO_ROW || !rows_table_line_has(screen->table, line, key))
+			continue;
+		rows_source(screen->event->rows, row, key, &source);
+		return source.target && source.target->symbol && source.target->map ? source.target : NULL;
+	}
+	return NULL;
+}
+
 /* ---- filtering ---- */
 
 /* The keys that a zoom looks at; NULL where it doesn't. */
@@ -314,6 +329,15 @@ static void add_name(struct strbuf *out, const char *name)
 	text_add_safe(out, name, strlen(name));
 }
 
+/* All ones where the recording doesn't tell. */
+static void add_socket(struct strbuf *out, uint64_t socket)
+{
+	if (socket == UINT64_MAX)
+		strbuf_add_str(out, "unknown");
+	else
+		strbuf_printf(out, "%lu", socket);
+}
+
 static void add_thread(struct strbuf *out, const struct thread *thread, const struct untrusted *comm)
 {
 	text_add_untrusted(out, comm);
@@ -334,8 +358,10 @@ void screen_zoom_text(const struct screen *screen, struct strbuf *out)
 	}
 	if (zoom->kernel)
 		strbuf_add_str(out, ", DSO: kernel and modules");
-	if (zoom->by_socket)
-		strbuf_printf(out, ", Processor Socket: %lu", zoom->socket);
+	if (zoom->by_socket) {
+		strbuf_add_str(out, ", Processor Socket: ");
+		add_socket(out, zoom->socket);
+	}
 	if (zoom->symbol) {
 		strbuf_add_str(out, ", Symbol: ");
 		add_name(out, zoom->symbol);
@@ -352,7 +378,7 @@ bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t
 	if (kind == ZOOM_THREAD)
 		add_thread(out, tells_threads(key) ? source.actor->thread : NULL, source.actor->comm);
 	else if (kind == ZOOM_SOCKET)
-		strbuf_printf(out, "%lu", *source.words);
+		add_socket(out, *source.words);
 	else if (kind == ZOOM_SYMBOL && source.place->symbol)
 		add_name(out, source.place->symbol->name);
 	else if (kind == ZOOM_DSO && source.place->map)

@@ -41,7 +41,7 @@ struct trace_decoder {
 	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
 	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
 };
-extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight;
+extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight, trace_decoder_bts, trace_decoder_ptt;
 
 /* Who runs on a CPU, as records of switches tell it. */
 struct trace_runner {

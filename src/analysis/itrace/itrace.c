@@ -435,6 +435,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->heap);
 	vec_deinit(&itrace->runners);
 	flow_stacks_deinit(&itrace->flow);
+	last_branches_deinit(&itrace->last);
 	trace_code_deinit(itrace);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);

@@ -119,7 +119,8 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
 	state->period = options->period ? options->period : 1;
 	if (options->instructions)
-		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS, 0, state->period);
+		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS,
+							       options->last_branches ? PERF_SAMPLE_BRANCH_STACK : 0, state->period);
 	return NULL;
 }
 
@@ -201,6 +202,7 @@ static void put_instructions(struct trace_queue *queue, struct channel *channel,
 			struct trace_sample sample = sample_of(queue, channel, ip);
 			sample.period = channel->counted;
 			channel->counted = 0;
+			sample.branches = trace_last_branches(queue);
 			trace_put(queue->itrace, state->instructions, &sample);
 		}
 		ip = next_instruction(queue, channel, range, ip);

@@ -6,6 +6,7 @@
 
 #include "analysis/itrace/flow.h"
 #include "analysis/itrace/itrace.h"
+#include "analysis/itrace/last_branches.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "event/trace_pmus.h"
@@ -41,7 +42,7 @@ struct trace_decoder {
 	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
 	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
 };
-extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight;
+extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight, trace_decoder_bts, trace_decoder_ptt;
 
 /* Who runs on a CPU, as records of switches tell it. */
 struct trace_runner {
@@ -86,8 +87,9 @@ struct itrace {
 	uint64_t next_id;
 	struct error *obstacle; /* why a trace of a known kind isn't decoded; or NULL */
 	struct trace_counts counts;
-	struct flow_stacks flow; /* with options.flow */
-	struct map64 code;	 /* by dso: struct code_file *, or a mark that there is none */
+	struct flow_stacks flow;   /* with options.flow */
+	struct last_branches last; /* with options.last_branches */
+	struct map64 code;	   /* by dso: struct code_file *, or a mark that there is none */
 };
 
 /* From the trace's clock; 0 where the recording doesn't tell how. */
@@ -119,6 +121,7 @@ struct trace_sample {
 	const void *raw; /* of events with PERF_SAMPLE_RAW: 4 bytes less than a multiple of 8 */
 	uint32_t raw_size;
 	struct sample_flow flow;
+	const struct branch_ring *branches; /* of events with PERF_SAMPLE_BRANCH_STACK; or NULL */
 };
 /* Puts it down, unless it is one of those that are skipped; `event` may be NULL, when it isn't wanted. */
 bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample);
@@ -126,6 +129,8 @@ bool trace_put(struct itrace *itrace, const struct event *event, const struct tr
 void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back);
 /* For the sample of such a branch, or of what isn't one (no flags). */
 struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags);
+/* The branches that came last where the queue is; NULL = none, or they aren't asked for. */
+const struct branch_ring *trace_last_branches(const struct trace_queue *queue);
 /* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
 /* Begins a packet's line in a dump: where it is, and its bytes. */

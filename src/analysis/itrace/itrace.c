@@ -16,7 +16,7 @@ enum { CHUNK_SIZE = 256 << 10, CPUS_MAX = 1 << 16, QUEUES_MAX = 1 << 16 };
 enum { AUX_TRUNCATED = 1 };
 
 static const struct trace_decoder *const DECODERS[] = {
-	&trace_decoder_spe,
+	&trace_decoder_spe,	  &trace_decoder_bts, &trace_decoder_ptt,
 #ifdef LIBIPT
 	&trace_decoder_pt,
 #endif
@@ -435,6 +435,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->heap);
 	vec_deinit(&itrace->runners);
 	flow_stacks_deinit(&itrace->flow);
+	last_branches_deinit(&itrace->last);
 	trace_code_deinit(itrace);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);

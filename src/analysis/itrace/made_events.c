@@ -76,6 +76,8 @@ struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t 
 		.exclude_guest = from->exclude_guest,
 		.sample_id_all = from->sample_id_all,
 	};
+	if (sample_type & PERF_SAMPLE_BRANCH_STACK)
+		event->attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
 	event->has_flow = itrace->options.flow;
 	if (event->has_flow)
 		event->attr.sample_type |= PERF_SAMPLE_RAW;
@@ -135,6 +137,8 @@ static void add_words(const struct event *event, const struct trace_sample *samp
 	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
 		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT)
 			add_raw(event, sample, out);
+		if (type & PERF_SAMPLE_BRANCH_STACK && WORDS[i].part == PERF_SAMPLE_WEIGHT)
+			last_branches_add(sample->branches, out);
 		if (type & WORDS[i].part)
 			strbuf_add(out, &WORDS[i].value, sizeof(WORDS[i].value));
 	}
@@ -173,9 +177,18 @@ static uint64_t flow_key(const struct trace_queue *queue)
 
 void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back)
 {
-	const uint64_t key = queue->itrace->options.flow ? flow_key(queue) : 0;
-	if (key)
-		flow_take_branch(&queue->itrace->flow, key, flags, from, to, back);
+	struct itrace *itrace = queue->itrace;
+	const uint64_t key = itrace->options.flow || itrace->options.last_branches ? flow_key(queue) : 0;
+	if (key && itrace->options.flow)
+		flow_take_branch(&itrace->flow, key, flags, from, to, back);
+	if (key && itrace->options.last_branches)
+		last_branches_take(&itrace->last, key, itrace->options.last_branches, from, to);
+}
+
+const struct branch_ring *trace_last_branches(const struct trace_queue *queue)
+{
+	const struct itrace *itrace = queue->itrace;
+	return itrace->options.last_branches ? last_branches_of(&itrace->last, flow_key(queue)) : NULL;
 }
 
 struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags)

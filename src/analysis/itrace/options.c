@@ -1,6 +1,8 @@
 /* The language of --itrace. */
 #include "analysis/itrace/options.h"
 
+#include "analysis/itrace/last_branches.h"
+
 #include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,7 +32,6 @@ static const struct refused {
 	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
 	{'g', "call chains aren't made of traces: 'cr' shows each call and return"},
 	{'G', "call chains of other events aren't made of traces"},
-	{'l', "stacks of branches aren't made of traces: 'b' shows each branch"},
 	{'L', "stacks of branches for other events aren't made of traces: 'b' shows each branch"},
 	{'d', "decoding writes no log: 'perf script -D' shows the packets"},
 	{'x', "transactions don't become events"},
@@ -96,8 +97,19 @@ static struct error *refuse(char letter)
 	for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++)
 		if (REFUSED[i].letter == letter)
 			return error_new_kind(ERROR_USAGE, "'%c': %s", letter, REFUSED[i].why);
-	return error_new_kind(ERROR_USAGE, "unknown letter '%c'; known are i b c r w p e f m t a M Z s, e.g. --itrace=i1000ibe",
+	return error_new_kind(ERROR_USAGE, "unknown letter '%c'; known are i b c r l w p e f m t a M Z s, e.g. --itrace=i1000ibe",
 			      isprint((unsigned char)letter) ? letter : '?');
+}
+
+/* Behind 'l': how many, or nothing. NULL = that isn't possible. */
+static const char *parse_last_branches(const char *at, struct itrace_options *options)
+{
+	uint64_t count = LAST_BRANCHES_DEFAULT;
+
+	if (isdigit((unsigned char)*at))
+		at = number_at(at, &count);
+	options->last_branches = (uint32_t)count;
+	return count && count <= LAST_BRANCHES_MAX ? at : NULL;
 }
 
 /* One letter and what belongs to it. */
@@ -108,6 +120,8 @@ static const char *parse_letter(const char *at, struct itrace_options *options)
 		options->instructions = true;
 		return parse_period(at, options);
 	}
+	if (letter == 'l')
+		return parse_last_branches(at, options);
 	if (letter == 's')
 		return isdigit((unsigned char)*at) ? number_at(at, &options->skipped) : NULL;
 	return letter == ' ' || letter == ',' || set_flag(options, letter) ? at : NULL;
@@ -124,6 +138,9 @@ struct error *itrace_options_parse(const char *text, struct itrace_options *ret)
 		next = parse_letter(at, &options);
 		if (!next && *at == 'i')
 			return error_new_kind(ERROR_USAGE, "the unit of the period must be i, t, ns, us or ms, e.g. i100us");
+		if (!next && *at == 'l')
+			return error_new_kind(ERROR_USAGE, "'l' takes a number of branches from 1 to %d, e.g. l%d", LAST_BRANCHES_MAX,
+					      LAST_BRANCHES_DEFAULT);
 		if (!next && *at == 's')
 			return error_new_kind(ERROR_USAGE, "'s' needs a number of events to skip, e.g. s1000000");
 		if (!next)

@@ -19,7 +19,8 @@ struct itrace_options {
 	bool flow;					   /* samples bring their struct sample_flow (flow.h) */
 	uint64_t period;				   /* of instructions; 0 = the decoder's own */
 	enum itrace_unit unit;
-	uint64_t skipped; /* events that are passed over at first */
+	uint32_t last_branches; /* in samples of instructions; 0 = none */
+	uint64_t skipped;	/* events that are passed over at first */
 };
 
 /* Reads `text`; NULL or "" = everything, as the command has it. An error names the letter that isn't possible, and why. */

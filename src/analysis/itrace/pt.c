@@ -52,7 +52,8 @@ static void add_events(struct itrace *itrace, struct pt_state *state)
 		state->period_ticks = options->unit == ITRACE_NANOSECONDS ? trace_ticks(itrace, options->period)
 				      : is_count			  ? 0
 									  : options->period;
-		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS, 0,
+		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS,
+							       options->last_branches ? PERF_SAMPLE_BRANCH_STACK : 0,
 							       is_count ? options->period : state->period_ticks);
 	}
 	state->raw[RAW_PTWRITE] = add_raw(itrace, options->ptwrites, "ptwrite", RAW_PTWRITE);

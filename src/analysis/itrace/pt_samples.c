@@ -108,6 +108,7 @@ void pt_put_instruction(struct trace_queue *queue, const struct pt_insn *insn)
 	struct trace_sample sample = sample_at(queue, insn->ip);
 	sample.flow.flags = pt_flags_of(insn);
 	sample.period = own->count - own->sampled_count;
+	sample.branches = trace_last_branches(queue);
 	if (trace_put(queue->itrace, state->instructions, &sample))
 		own->sampled_count = own->count;
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */

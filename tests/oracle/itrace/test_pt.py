@@ -93,6 +93,26 @@ def test_flow(perf, oracle, walk, tmp_path, name, letters):
     assert theirs.count("\n") >= 4 and shown(perf, "script", f"--itrace={letters}", "-i", path) == theirs
 
 
+@pytest.mark.parametrize("letters", ["i1il", "i3il4", "i1iblc", "i2il1"])
+@pytest.mark.parametrize("name", ["whole", "interrupted", "resumed", "synchronized"])
+def test_last_branches(perf, oracle, walk, tmp_path, name, letters):
+    """The newest one first; as many as are asked for."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()[name])
+    words = ("script", f"--itrace={letters}", "-F", "event,ip,brstack", "-i", path)
+    theirs = [line for line in shown(oracle, *words).splitlines() if "instructions" in line]
+    assert any("/-/" in line for line in theirs)
+    assert [line for line in shown(perf, *words).splitlines() if "instructions" in line] == theirs
+
+
+def test_last_branches_as_a_recording(perf, oracle, walk, tmp_path):
+    """What tools that optimize by profiles take."""
+    path, made = walk.write(tmp_path / "perf.data", walk.traces()["whole"]), tmp_path / "made.data"
+    shown(perf, "inject", "--itrace=i1il", "--strip", "-i", path, "-o", made)
+    words = ("script", "-F", "ip,brstack", "-i", made)
+    assert shown(perf, *words).count("/-/") > 10 and shown(perf, *words) == shown(oracle, *words)
+    assert "spin" not in shown(perf, "report", "--stdio", "-b", "-i", made) and "leaf" in shown(perf, "report", "--stdio", "-b", "-i", made)
+
+
 @pytest.mark.parametrize("words", [["--insn-trace"], ["--itrace=i3i", "-F", "+insn,+insnlen"]], ids=" ".join)
 def test_instructions(perf, oracle, walk, tmp_path, words):
     """With their bytes, but for PTWRITE, which our disassembler may be too old for. Times are compared elsewhere."""

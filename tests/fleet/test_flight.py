@@ -225,6 +225,7 @@ def test_who_asks_by_http(recorder):
         running.until(lambda status, count=count: status["flight_recordings"] == count, "it was written")
     assert len(recordings(running)) == 2
     assert len(list(running.flight.iterdir())) == 4
+    assert {path.stat().st_mode & 0o777 for path in running.flight.iterdir()} == {0o600}
     assert "UTC: POST /flight: slow checkout\n" in text_of(recordings(running)[-1])
     for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
         with pytest.raises(urllib.error.HTTPError, match=status):

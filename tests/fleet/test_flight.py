@@ -69,7 +69,8 @@ int main(void)
 			lock();
 		} else if (scanf("%d", &agent) == 1) {
 			planted_spin();
-			kill(agent, SIGUSR2);
+			if (agent)
+				kill(agent, SIGUSR2);
 			break;
 		}
 	}
@@ -177,6 +178,36 @@ def test_who_asks_by_a_signal(recorder, programs, perf):
             assert running.status()["flight_recordings"] >= count + 1
 
 
+@pytest.fixture
+def probes(perf, programs):
+    """A probe at the beginning of planted_spin() and one at its end, in a group of the test's own."""
+    group = f"flight_{os.getpid()}"
+    done = perf("probe", "-x", programs / "planted", "-a", f"{group}:spin=planted_spin", "-a", f"{group}:spin=planted_spin%return")
+    if done.returncode:
+        pytest.skip(f"probes can't be made here: {done.stderr}")
+    yield group
+    assert not perf("probe", "-d", f"{group}:*").returncode
+
+
+def test_a_function_that_takes_too_long(probes, recorder, programs):
+    """By probes at both of its ends; its thread is seen running."""
+    running = recorder("-F", "999", "--flight-on", f"{probes}:spin>100ms")
+    with Planted(programs) as planted:
+        planted.stall("spin 0")
+        text = text_of(until_recorded(running, planted.process.pid, 1)[-1])
+    row = first_row(text)
+    assert (row["what"], row["process"], row["function"]) == ("CPU", "planted", "planted_spin"), text
+    assert row["remark"].endswith("ms of the call")
+
+
+def test_check(perf, tmp_path):
+    """Of the folder and of each trigger."""
+    done = perf("agent", "check", "--flight", tmp_path / "flight", "--flight-on", "load>3")
+    assert "flight recorder: fine" in done.stdout and "sinks:" not in done.stdout
+    done = perf("agent", "check", "--flight", "/proc/flight", "--flight-on", "load>3")
+    assert done.returncode == 1 and "flight recorder: /proc/flight: " in done.stdout
+
+
 def post(port, path, **headers):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method="POST", headers=headers)
     with urllib.request.urlopen(request) as answer:
@@ -194,6 +225,7 @@ def test_who_asks_by_http(recorder):
         running.until(lambda status, count=count: status["flight_recordings"] == count, "it was written")
     assert len(recordings(running)) == 2
     assert len(list(running.flight.iterdir())) == 4
+    assert {path.stat().st_mode & 0o777 for path in running.flight.iterdir()} == {0o600}
     assert "UTC: POST /flight: slow checkout\n" in text_of(recordings(running)[-1])
     for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
         with pytest.raises(urllib.error.HTTPError, match=status):

@@ -66,11 +66,21 @@ static struct error *check_sink(const struct agent_sink_settings *settings)
 	return error ? error_wrap(error, "%s", settings->where) : NULL;
 }
 
-static struct error *check_spool(const char *folder)
+static struct error *check_folder(const char *folder)
 {
 	if (mkdir(folder, 0700) && errno != EEXIST)
 		return error_system(errno, "%s", folder);
 	return access(folder, W_OK | X_OK) ? error_system(errno, "%s", folder) : NULL;
+}
+
+static struct error *check_flight(const struct flight_settings *flight)
+{
+	struct flight_watch *watch = NULL;
+	struct error *error = check_folder(flight->folder);
+	if (!error)
+		error = flight_watch_open(&flight->triggers, &watch);
+	flight_watch_close(watch);
+	return error;
 }
 
 static struct error *check(int argc, char **argv, int *ret_status)
@@ -85,11 +95,13 @@ static struct error *check(int argc, char **argv, int *ret_status)
 	tell(&bad, "configuration", NULL);
 	tell(&bad, "rights", check_rights());
 	if (settings.sinks.len)
-		tell(&bad, "spool", check_spool(settings.spool));
-	else
+		tell(&bad, "spool", check_folder(settings.spool));
+	else if (!settings.flight.folder)
 		tell(&bad, "sinks",
 		     error_new("there is none: add a section [sink NAME] with an url to %s, or --sink URL",
 			       settings.config ? settings.config : AGENT_CONFIG));
+	if (settings.flight.folder)
+		tell(&bad, "flight recorder", check_flight(&settings.flight));
 	for (size_t i = 0; i < settings.sinks.len; i++) {
 		struct strbuf what = {0};
 		strbuf_printf(&what, "sink '%s'", settings.sinks.data[i].name);

@@ -12,7 +12,7 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +25,8 @@
  * any sample in a recording needs. */
 static const uint64_t more_ns = 5 * NS_PER_S, short_ns = 2 * NS_PER_S;
 enum { PLACES_MOST = 1 << 15 };
+/* Most waits are shorter, mean nothing together, and would have to be resolved each. */
+static const uint64_t short_wait_ns = 1000000;
 static const uint64_t places_ns = 60 * NS_PER_S;
 
 /* A thread that has ended, as it was. */
@@ -137,7 +139,9 @@ void flight_add(struct flight *flight, const struct record *record, const struct
 		entry.pid = sample->pid;
 		entry.tid = sample->tid;
 	}
-	if (sample && value_ns) {
+	if (waits && value_ns < short_wait_ns)
+		entry.value_ns = 0;
+	if (sample && entry.value_ns) {
 		find_row(flight, record, sample, waits, &entry, &texts);
 		flight_history_add(&flight->history, entry.row, value_ns);
 	}
@@ -150,14 +154,18 @@ void flight_add(struct flight *flight, const struct record *record, const struct
 
 /* ---- what goes out ---- */
 
-/* Of the first trigger; a later one makes it longer, but not for ever. */
+/* Of the first trigger; others make it longer, but not for ever. They are known in another order than that of their times. */
 static struct flight_span span_of(const struct flight *flight)
 {
 	const struct flight_settings *settings = flight->settings;
-	const struct flight_cause *first = &flight->causes.list[0], *last = &flight->causes.list[flight->causes.count - 1];
-	uint64_t before = first->time > settings->before_ns ? first->time - settings->before_ns : 0;
-	uint64_t latest = first->time + settings->before_ns + settings->after_ns, end = last->time + settings->after_ns;
-	return (struct flight_span){first->begin && first->begin < before ? first->begin : before, end < latest ? end : latest};
+	const struct flight_causes *causes = &flight->causes;
+	const struct flight_cause *first = &causes->list[0];
+	uint64_t from = first->time > settings->before_ns ? first->time - settings->before_ns : 0, last = first->time;
+	for (size_t i = 1; i < causes->count; i++)
+		last = causes->list[i].time > last ? causes->list[i].time : last;
+	if (last > first->time + settings->before_ns)
+		last = first->time + settings->before_ns;
+	return (struct flight_span){first->begin && first->begin < from ? first->begin : from, last + settings->after_ns};
 }
 
 /* 20261127T230102.345Z; "2026-11-27 23:01:02.345 UTC" for people. */
@@ -204,7 +212,8 @@ static void add_header(const struct flight *flight, struct flight_span span, con
 static struct error *write_text(const struct flight *flight, struct flight_span span, const char *name, const char *path)
 {
 	struct table *table = flight_table(&flight->ring, &flight->history, span, &flight->causes);
-	cleanup_fclose FILE *file = fopen(path, "we");
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600); /* as a recording: not for everybody */
+	cleanup_fclose FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	struct error *error = file ? NULL : error_system(errno, "%s", path);
 	if (!error) {
 		const struct sink out = sink_to_file(file);

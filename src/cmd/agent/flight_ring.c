@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { CHUNK_BYTES = 64 << 10 };
+enum { CHUNK_BYTES = 64 << 10, ENTRY_USUAL = 4 << 10 };
 
 static void drop_first(struct flight_ring *ring)
 {
@@ -24,8 +24,10 @@ void flight_ring_deinit(struct flight_ring *ring)
 void flight_ring_add(struct flight_ring *ring, const struct flight_entry *entry, const void *record, const char *texts)
 {
 	static const char padding[8];
-	if (!ring->chunks.len || vec_last(&ring->chunks)->entries.len >= CHUNK_BYTES)
+	if (!ring->chunks.len || vec_last(&ring->chunks)->entries.len >= CHUNK_BYTES) {
 		vec_push(&ring->chunks, (struct flight_chunk){0});
+		strbuf_reserve(&vec_last(&ring->chunks)->entries, CHUNK_BYTES + ENTRY_USUAL); /* so that it needn't be moved */
+	}
 	struct flight_chunk *chunk = vec_last(&ring->chunks);
 	size_t before = chunk->entries.len;
 	strbuf_add(&chunk->entries, entry, sizeof(*entry));

@@ -208,7 +208,8 @@ static const char *take_wish(struct agent_status *status, const char *request, s
 		snprintf(wish.what, sizeof(wish.what), "POST /flight: %s", reason);
 	pthread_mutex_lock(&status->lock);
 	bool has_flight = status->has_flight;
-	status->wish = wish;
+	if (has_flight)
+		status->wish = wish;
 	pthread_mutex_unlock(&status->lock);
 	strbuf_add_str(body, has_flight ? "It will be written.\n" : "There is no flight recorder: --flight FOLDER.\n");
 	return has_flight ? "202 Accepted" : "404 Not Found";

@@ -87,6 +87,8 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "show-on-off-events", O, report.show_on_off, "also count the events of --switch-on and --switch-off themselves"),
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "run with this real-time priority (1 to 99)"),
 
+	OPTION_GROUP(from_option_group, O, from),
+
 	OPTION_HEADING("Screens"),
 	CUSTOM('d', "delay", delay_s, "SECONDS", "time between two screens (default 2)", parse_delay),
 	OPTION_U64('E', "entries", O, entries, "N", "show at most N rows (default: as many as fit)"),

@@ -4,10 +4,12 @@
  *
  * What was sampled earlier fades: at each screen it counts for 7/8 of what it did before. */
 #include "cmd/top/top.h"
+#include "cmd/top/fleet.h"
 
 #include "app/command.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "capture/attached.h"
 #include "event/catalog.h"
 #include "kernel/limits.h"
@@ -18,6 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what is measured ---- */
 
@@ -224,17 +227,40 @@ static struct error *be_realtime(int priority)
 	return error_system(errno, "real-time priority %d (-r; 1 to 99, for root and CAP_SYS_NICE)", priority);
 }
 
+/* --from anywhere on the command line. Options move its words. */
+static bool asks_a_fleet(int argc, char *const *argv)
+{
+	bool found = false;
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+		found |= str_starts_with(argv[i], "--from") && (!argv[i][6] || argv[i][6] == '=');
+	return found;
+}
+
+/* Alone these say nothing. */
+static struct error *check_from(const struct from_options *from)
+{
+	if (from->url)
+		return error_new_kind(ERROR_USAGE, "write --from in full");
+	if (from->where || from->labels[0])
+		return error_new_kind(ERROR_USAGE, "--where and --label go with --from, which says where samples are stored");
+	return NULL;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct top_options options;
 	int words;
 	bool screen = false;
+	if (asks_a_fleet(argc, argv))
+		return top_fleet(argc, argv, ret_status);
 	top_options_init(&options);
 	struct top top = {.options = &options, .report = {.options = &options.report, .live = true}};
 	struct event_catalog *catalog = event_catalog_create("");
 	struct error *error = options_parse(top_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error && words)
 		error = error_new_kind(ERROR_USAGE, "perf top takes no arguments: '%s'", argv[0]);
+	if (!error)
+		error = check_from(&options.from);
 	if (!error)
 		error = top_options_check(&options);
 	if (!error)
@@ -258,5 +284,6 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[-a | -p PID | -t TID | -C CPUS | -u USER] [-e EVENT] [OPTIONS]", NULL};
+static const char *const usage[] = {"[-a | -p PID | -t TID | -C CPUS | -u USER] [-e EVENT] [OPTIONS]",
+				    "--from URL [--where CONDITION] [OPTIONS]", NULL};
 const struct command cmd_top = {"top", "Show what uses the CPUs now, again and again", usage, top_option_table, run};

@@ -15,6 +15,7 @@
 
 struct top_options {
 	struct report_options report; /* rows, columns, call graphs, filters */
+	struct from_options from;     /* given: all else is said by other options (fleet.h) */
 	struct targets targets;
 	struct event_words words;
 	struct sampling sampling;

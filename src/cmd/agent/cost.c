@@ -121,8 +121,8 @@ static bool change_rate(struct agent_cost *cost, uint64_t hz)
 	return true;
 }
 
-/* Where samples are not what costs, fewer of them save nothing: processes that come and go cost what they do at any rate. So it isn't lowered
- * any more where all that is done for samples takes a fifth of the budget. */
+/* Where samples are not what costs, fewer of them save nothing: processes that come and go cost what they do at any rate. So it isn't
+ * lowered any more where all that is done for samples takes a fifth of the budget. */
 static uint64_t lowest_rate(const struct agent_cost *cost)
 {
 	double per_second = cost->budget_percent / 100 / 5 * 1e9 / ALL_OF_SAMPLE_NS;
@@ -152,15 +152,9 @@ static bool settle_rate(struct agent_cost *cost)
 	return false;
 }
 
-/* Giving back what is read again in the next window costs a tenth of the agent: only where it must be. */
-bool agent_cost_is_tight(const struct agent_cost *cost)
+unsigned int agent_cost_memory(const struct agent_cost *cost)
 {
-	return read_rss(cost) > cost->memory_budget / 4 * 3;
-}
-
-bool agent_cost_is_full(const struct agent_cost *cost)
-{
-	return read_rss(cost) > cost->memory_budget + cost->memory_budget / 2;
+	return (unsigned int)(100 * read_rss(cost) / (cost->memory_budget ? cost->memory_budget : 1));
 }
 
 static void look_at_memory(struct agent_cost *cost)

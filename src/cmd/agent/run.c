@@ -146,14 +146,14 @@ static void shed_symbols(struct agent *agent)
 	give_back_memory();
 }
 
-/* All this has to be read again: once a window, or where there is more than there may be. Rather a window that tells less, and says so,
- * than a machine that has no memory left. */
+/* All this has to be read again: so once a window. Rather a window that tells less, and says so, than a machine that has no memory left. */
 static void watch_memory(struct agent *agent)
 {
 	unsigned int used = agent_cost_memory(&agent->cost);
-	if (agent->full || used <= (agent->shed ? AGENT_MEMORY_OVER : AGENT_MEMORY_TIGHT))
+	if (agent->full || used <= AGENT_MEMORY_TIGHT)
 		return;
-	shed_memory(agent);
+	if (!agent->shed)
+		shed_memory(agent);
 	agent->full = agent_cost_memory(&agent->cost) > AGENT_MEMORY_FULL;
 	if (agent->full)
 		log_warning("no memory is left: samples are dropped until the window ends");

@@ -30,8 +30,7 @@ enum { KEPT_NS = 500000000 };
 
 struct held {
 	uint64_t time;
-	size_t number; /* in the order of arrival */
-	struct record_header *record;
+	size_t place; /* in held_bytes: the order of arrival */
 };
 
 struct stack_chains {
@@ -45,9 +44,9 @@ struct stack_chains {
 	struct map64 ids; /* number of the event */
 	uint64_t *seen;	  /* by ring: side-band before this position is known */
 	VEC(struct held) held;
-	size_t arrived;
-	uint64_t newest; /* time of the newest record that was looked at */
-	uint64_t latest; /* the same after the first go: whatever is older is known after the second one */
+	struct strbuf held_bytes, later_bytes; /* their records; those that wait for the next time */
+	uint64_t newest;		       /* time of the newest record that was looked at */
+	uint64_t latest;		       /* the same after the first go: whatever is older is known after the second one */
 	struct machine *machine;
 	struct mapped_files mapped;
 	struct symbol_options symbols;
@@ -142,9 +141,9 @@ void stack_chains_close(struct stack_chains *chains)
 {
 	if (!chains)
 		return;
-	for (size_t i = 0; i < chains->held.len; i++)
-		free(chains->held.data[i].record);
 	vec_deinit(&chains->held);
+	strbuf_deinit(&chains->held_bytes);
+	strbuf_deinit(&chains->later_bytes);
 	stack_ends_deinit(&chains->ends);
 	python_reader_destroy(chains->python_reader);
 	unwind_cache_destroy(chains->cache);
@@ -216,10 +215,8 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 
 static void keep(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	struct held held = {.time = time, .number = chains->arrived++, .record = mem_alloc(header->size)};
-
-	memcpy(held.record, header, header->size);
-	vec_push(&chains->held, held);
+	vec_push(&chains->held, ((struct held){.time = time, .place = chains->held_bytes.len}));
+	strbuf_add(&chains->held_bytes, header, header->size); /* sizes are multiples of 8 */
 }
 
 /* Which event a sample is of; NULL = not known. */
@@ -290,37 +287,53 @@ static int compare(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
-	return x->number < y->number ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
 }
 
 /* What is mapped from now on is about to run. */
-static void expect_code(struct stack_chains *chains, const struct held *held)
+static void expect_code(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	const struct record_mmap2 *record = (const void *)held->record;
+	const struct record_mmap2 *record = (const void *)header;
 
-	if (!chains->walker || record->header.type != RECORD_MMAP2 || record->header.misc & RECORD_MISC_MMAP_DATA)
+	if (header->type != RECORD_MMAP2 || header->misc & RECORD_MISC_MMAP_DATA)
 		return;
-	const struct thread *thread = machine_thread_or_new(chains->machine, record->pid, record->tid, held->time);
-	const struct map *map = maps_find(thread_maps(thread), record->start, held->time);
+	const struct thread *thread = machine_thread_or_new(chains->machine, record->pid, record->tid, time);
+	const struct map *map = maps_find(thread_maps(thread), record->start, time);
 	if (map && map->prot & PROT_EXEC)
 		stack_walker_expect(chains->walker, map->dso);
 }
 
+static void apply_one(struct stack_chains *chains, const struct record_header *header, uint64_t time)
+{
+	mapped_files_note(&chains->mapped, header);
+	apply_sideband(chains->machine, header, time);
+	if (chains->walker && !stack_walker_is_lazy(chains->walker))
+		expect_code(chains, header, time);
+}
+
 static void apply_held(struct stack_chains *chains)
 {
-	size_t done = 0;
+	size_t later = 0;
 
 	if (!chains->held.len)
 		return;
 	qsort(chains->held.data, chains->held.len, sizeof(*chains->held.data), compare);
-	for (; done < chains->held.len && chains->held.data[done].time <= chains->latest; done++) {
-		mapped_files_note(&chains->mapped, chains->held.data[done].record);
-		apply_sideband(chains->machine, chains->held.data[done].record, chains->held.data[done].time);
-		expect_code(chains, &chains->held.data[done]);
-		free(chains->held.data[done].record);
+	strbuf_clear(&chains->later_bytes);
+	for (size_t i = 0; i < chains->held.len; i++) {
+		struct held held = chains->held.data[i];
+		const struct record_header *header = (const void *)(chains->held_bytes.data + held.place);
+		if (held.time <= chains->latest) {
+			apply_one(chains, header, held.time);
+			continue;
+		}
+		held.place = chains->later_bytes.len;
+		strbuf_add(&chains->later_bytes, header, header->size);
+		chains->held.data[later++] = held;
 	}
-	chains->held.len -= done;
-	memmove(chains->held.data, chains->held.data + done, chains->held.len * sizeof(*chains->held.data));
+	chains->held.len = later;
+	const struct strbuf done = chains->held_bytes;
+	chains->held_bytes = chains->later_bytes;
+	chains->later_bytes = done;
 }
 
 /* It knows rules of files that are gone. */

@@ -59,14 +59,16 @@ void resolver_forget(struct resolver *resolver)
 void resolver_shed(struct resolver *resolver)
 {
 	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
-		drop(resolver, resolver->machine->dsos.data[i]);
+		if (!resolver->machine->dsos.data[i]->kernel)
+			drop(resolver, resolver->machine->dsos.data[i]);
 }
 
 void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	resolver_shed(resolver);
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
+		drop(resolver, resolver->machine->dsos.data[i]);
 	kernel_symbols_deinit(&resolver->kernel);
 	for (size_t i = 0; i < LOAD_LOCKS; i++)
 		pthread_mutex_destroy(&resolver->load_locks[i]);

@@ -27,8 +27,8 @@ def free_ports(count):
 
 
 class Server:
-    """One server. `cluster`: text of its configuration beyond that of a single one."""
-    def __init__(self, folder, cluster="", ports=None):
+    """One server. `cluster`: text of its configuration beyond that of a single one; `address`: another one of this machine, from whose network it may be asked."""
+    def __init__(self, folder, cluster="", ports=None, address=None):
         self.folder = pathlib.Path(folder)
         self.http, self.tcp, self.between = ports or free_ports(3)
         self.process = None
@@ -37,7 +37,7 @@ class Server:
         (self.folder / "config.xml").write_text(f"""<?xml version="1.0"?>
 <yandex>
   <logger><level>warning</level><log>{self.folder}/logs/log</log><errorlog>{self.folder}/logs/errors</errorlog></logger>
-  <http_port>{self.http}</http_port><tcp_port>{self.tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
+  <http_port>{self.http}</http_port><tcp_port>{self.tcp}</tcp_port><listen_host>127.0.0.1</listen_host>{f'<listen_host>{address}</listen_host>' if address else ''}
   <interserver_http_port>{self.between}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
   <path>{self.folder}/data/</path><tmp_path>{self.folder}/tmp/</tmp_path>
   <users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
@@ -46,10 +46,10 @@ class Server:
   {cluster}
 </yandex>
 """, encoding="ascii")
-        (self.folder / "users.xml").write_text("""<?xml version="1.0"?>
+        (self.folder / "users.xml").write_text(f"""<?xml version="1.0"?>
 <yandex>
   <profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles>
-  <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+  <users><default><password></password><networks><ip>127.0.0.1</ip>{f'<ip>{address}/24</ip>' if address else ''}</networks><profile>default</profile><quota>default</quota></default></users>
   <quotas><default></default></quotas>
 </yandex>
 """, encoding="ascii")

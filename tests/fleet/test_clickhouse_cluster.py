@@ -11,7 +11,7 @@ import clickhouse  # noqa: E402
 import started  # noqa: E402
 from test_clickhouse import SPAN, push, report, stored, write  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PERF_SOAK"), reason="four servers and a ZooKeeper take a minute to start: make soak")
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(not os.environ.get("PERF_SOAK"), reason="four servers and a ZooKeeper take a minute to start: make soak")]
 
 
 @pytest.fixture(scope="module")

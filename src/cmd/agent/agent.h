@@ -135,10 +135,10 @@ void agent_cost_init(struct agent_cost *cost, const struct agent_settings *setti
 void agent_cost_deinit(struct agent_cost *cost);
 /* What is spent from here on counts. */
 void agent_cost_begin(struct agent_cost *cost, struct agent_records records);
-/* Whether more memory is used than leaves room for a window that needs more. */
-bool agent_cost_is_tight(const struct agent_cost *cost);
-/* Whether far more memory is used than there may be: a look costs some microseconds. */
-bool agent_cost_is_full(const struct agent_cost *cost);
+/* What is used now of the memory that there may be, in percent: a look costs a microsecond. */
+unsigned int agent_cost_memory(const struct agent_cost *cost);
+/* Where it is tight, what can be read again is given back, which costs a tenth of the agent; nothing else helps where it is full. */
+enum { AGENT_MEMORY_TIGHT = 75, AGENT_MEMORY_FULL = 150 };
 /* A window is over. True: the rate is another one from now on, `hz`. */
 bool agent_cost_end(struct agent_cost *cost, struct agent_records records);
 
@@ -246,7 +246,7 @@ struct agent {
 	uint64_t count, records;	    /* samples that came, records of all kinds */
 	uint64_t dropped;		    /* of the samples: for want of memory */
 	bool full;			    /* there is none until it ends */
-	bool shed;			    /* what could go has gone */
+	bool shed;			    /* what could go has gone once */
 	uint64_t lost_before;		    /* when it began */
 };
 

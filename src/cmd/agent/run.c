@@ -127,25 +127,35 @@ static void prepare_memory(void)
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 }
 
-/* Once a window, since all this has to be read again: what costs least goes first. */
+/* What costs least goes first. */
 static void shed_memory(struct agent *agent)
 {
 	agent->shed = true;
 	give_back_memory();
-	if (!agent_cost_is_tight(&agent->cost))
+	if (agent_cost_memory(&agent->cost) <= AGENT_MEMORY_TIGHT)
 		return;
 	live_shed(agent->live);
 	give_back_memory();
 }
 
-/* Rather a window that tells less, and says so, than a machine that has no memory left. */
+/* Between two windows nobody has a symbol: those of files can go as well. */
+static void shed_symbols(struct agent *agent)
+{
+	if (agent_cost_memory(&agent->cost) <= AGENT_MEMORY_TIGHT)
+		return;
+	resolver_shed(agent->opening.resolver);
+	give_back_memory();
+}
+
+/* All this has to be read again: so once a window. Rather a window that tells less, and says so, than a machine that has no memory left. */
 static void watch_memory(struct agent *agent)
 {
-	if (agent->full || !agent_cost_is_tight(&agent->cost))
+	unsigned int used = agent_cost_memory(&agent->cost);
+	if (agent->full || used <= AGENT_MEMORY_TIGHT)
 		return;
 	if (!agent->shed)
 		shed_memory(agent);
-	agent->full = agent_cost_is_full(&agent->cost);
+	agent->full = agent_cost_memory(&agent->cost) > AGENT_MEMORY_FULL;
 	if (agent->full)
 		log_warning("no memory is left: samples are dropped until the window ends");
 }
@@ -245,6 +255,7 @@ static void carry(void *context, struct carrying *carrying)
 static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
+	shed_symbols(agent);
 	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
 		agent_rate_set(agent);
 	tell_numbers(agent);

@@ -347,9 +347,9 @@ static void complete(struct agent_settings *settings, size_t words_of_file)
 	sampling->clockid_given = true;
 	sampling->clockid = CLOCK_MONOTONIC;
 	sampling->identifier = true;
-	sampling->unwind_memory = settings->memory / 5;
+	sampling->unwind_memory = settings->memory / 8;
 	sampling->unwind_lazily = true;
-	sampling->unwind_more = "a larger --memory, of which they get a fifth";
+	sampling->unwind_more = "a larger --memory, of which they get an eighth";
 	for (size_t i = 0; i < settings->sinks.len; i++)
 		settings->sinks.data[i].options.name = settings->sinks.data[i].name;
 }

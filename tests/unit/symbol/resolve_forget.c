@@ -87,11 +87,34 @@ static void test_what_comes_back_has_symbols_again(void **state)
 	machine_destroy(machine);
 }
 
+/* Where memory is short all tables go, also those of what runs; those of the kernel are asked for again at once, and stay. */
+static void test_tables_go_where_memory_is_short(void **state)
+{
+	struct machine *machine = machine_create();
+	struct resolver *resolver = resolver_create(machine, &(struct symbol_options){0});
+	const struct map_description kernel = {
+		.pid = UINT32_MAX, .start = 0xffffffff81000000, .end = 0xffffffff82000000, .name = "[kernel.kallsyms]_text", .prot = 5};
+	const struct map *map;
+	struct frame frame;
+	machine_add_kernel_map(machine, &kernel, 1);
+	run_file(machine, resolver, 1, 10, &map);
+	resolver_frame(resolver, machine->kernel_maps, 1, kernel.start + 0x100, 10, &frame);
+	assert_non_null(frame.map);
+	struct dso *of_kernel = frame.map->dso;
+	assert_non_null(of_kernel->symtab);
+	resolver_shed(resolver);
+	assert_null(map->dso->symtab);
+	assert_non_null(of_kernel->symtab);
+	resolver_destroy(resolver);
+	machine_destroy(machine);
+}
+
 int symbol_resolve_forget_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables_of_what_is_gone_go),
 		cmocka_unit_test(test_what_comes_back_has_symbols_again),
+		cmocka_unit_test(test_tables_go_where_memory_is_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

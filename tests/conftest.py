@@ -14,6 +14,7 @@ import tempfile
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+import engine  # noqa: E402
 import mounts  # noqa: E402
 import own  # noqa: E402
 
@@ -269,3 +270,16 @@ def everybodys(perf):
     folder.chmod(0o755)
     yield shutil.copy(perf.path, folder / "perf")
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def fetch():
+    """wget URL, or what does the same here, of a page on this machine."""
+    with engine.Engine() as server:
+        server.answers = [(200, {}, b"x" * 100000)] * 1000
+        url = f"http://{server.place}/page"
+        for program, words in (("wget", ["-q", "-O", "/dev/null"]), ("curl", ["-s", "-o", "/dev/null"])):
+            if shutil.which(program):
+                yield [program, *words, url]
+                return
+        yield ["/usr/bin/python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}').read()"]

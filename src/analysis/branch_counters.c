@@ -64,7 +64,8 @@ struct branch_counter *branch_counters_of(const struct event_list *events, const
 	size_t count = 0;
 	unsigned int at = 0;
 	char letter;
-	while ((counting = branch_counters_next(events, event, &at, &letter)))
+	bool has_some = !event || counts_branches(event);
+	while (has_some && (counting = branch_counters_next(events, event, &at, &letter)))
 		list[count++] = (struct branch_counter){.name = counting->name, .letter = letter};
 	*ret_count = count;
 	return list;

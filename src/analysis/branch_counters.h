@@ -18,7 +18,7 @@ unsigned int branch_counters_width(const struct features *features);
 /* The event that the sample belongs to and its group (NULL: all of the recording): after `*at` (begin with 0) the next one that counts
  * branches, or NULL. *ret_letter stands for it: 'A' for the first of the recording, '?' beyond 'Z'. */
 const struct event *branch_counters_next(const struct event_list *events, const struct event *event, unsigned int *at, char *ret_letter);
-/* All of an event's group, in order; NULL: all of the recording. */
+/* All of the group of an event that counts branches itself, else none, in order; NULL: all of the recording. */
 struct branch_counter *branch_counters_of(const struct event_list *events, const struct event *event, struct arena *arena,
 					  size_t *ret_count);
 /* What the letters of all of the recording mean, as comment lines. */

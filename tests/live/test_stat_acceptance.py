@@ -11,7 +11,6 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-import fetching  # noqa: E402
 import started  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
@@ -26,12 +25,6 @@ def is_shown(text, *events):
 def unprivileged():
     os.setgid(65534)
     os.setuid(65534)
-
-
-@pytest.fixture
-def fetch(tmp_path):
-    with fetching.served(tmp_path) as url:
-        yield fetching.command(url)
 
 
 @pytest.fixture

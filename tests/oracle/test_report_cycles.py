@@ -452,6 +452,17 @@ def test_counters_of_blocks(perf, made, with_counters, numbers, jobs):
     assert "Branch Counter" not in perf("report", "--total-cycles", "--stdio", "-i", made[2] / "perf.data").stdout
 
 
+def test_event_without_counters_beside_others(perf, made):
+    """Nothing is said to have never happened that nobody counted."""
+    script, _ = branches.with_counters(made[1])
+    sample = next(line for line in script.splitlines() if line.startswith("sample"))
+    script += re.sub(" id=1 counts=.*", " id=3", sample).replace("sample ", "sample event=2 ") + "\n"
+    (made[2] / "beside.data").write_bytes(recording.make(script))
+    with_column, without = perf("report", "--total-cycles", "--stdio", "-i", made[2] / "beside.data").stdout.split("# Samples: ")[1:]
+    assert " of event 'cycles'" in with_column and "Branch Counter" in with_column
+    assert " of event 'cache-misses'" in without and "Avg Cycles" in without and "Branch" not in without
+
+
 @pytest.mark.parametrize("numbers", [False, True], ids=["letters", "numbers"])
 def test_counters_of_instructions(perf, made, with_counters, numbers):
     program, _, directory = made

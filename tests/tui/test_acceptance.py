@@ -5,7 +5,6 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-import fetching
 import started
 
 # Page faults come whatever the machine does meanwhile.
@@ -13,14 +12,12 @@ FAULTS = ["-e", "page-faults", "-c", "1"]
 
 
 @pytest.fixture(scope="module")
-def recorded(perf, live, tmp_path_factory):
+def recorded(perf, live, fetch, tmp_path_factory):
     """The folder with flat.data and perf.data, which has call chains."""
     folder = tmp_path_factory.mktemp("fetched")
-    (folder / "served").mkdir()
-    with fetching.served(folder / "served") as url:
-        for name, words in (("flat.data", []), ("perf.data", ["-g"])):
-            done = perf("record", *FAULTS, *words, "-o", folder / name, *fetching.command(url), cwd=folder)
-            assert done.returncode == 0, done.stderr
+    for name, words in (("flat.data", []), ("perf.data", ["-g"])):
+        done = perf("record", *FAULTS, *words, "-o", folder / name, *fetch, cwd=folder)
+        assert done.returncode == 0, done.stderr
     return folder
 
 

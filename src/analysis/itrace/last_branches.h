@@ -1,5 +1,5 @@
-/* The branches that came last, as a processor's own record of them (LBR) would have them: --itrace=l puts them into samples of instructions.
- * Within analysis. */
+/* The branches that came last, as a processor's own record of them (LBR) would have them: --itrace=l puts them into samples of
+ * instructions. Within analysis. */
 #pragma once
 
 #include "base/hash.h"

@@ -227,7 +227,7 @@ def test_who_asks_by_http(recorder):
     assert len(list(running.flight.iterdir())) == 4
     assert {path.stat().st_mode & 0o777 for path in running.flight.iterdir()} == {0o600}
     assert "UTC: POST /flight: slow checkout\n" in text_of(recordings(running)[-1])
-    for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
+    for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), (f"/flight?{'x' * 5000}", {"Origin": "http://evil.example"}, "400"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
         with pytest.raises(urllib.error.HTTPError, match=status):
             post(port, path, **headers)
     assert running.status()["flight_triggers"] == 3

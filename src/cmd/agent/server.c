@@ -196,6 +196,10 @@ static const char *take_wish(struct agent_status *status, const char *request, s
 	struct flight_cause wish = {.what = "POST /flight", .asked = true};
 	const char *target = request + strlen("POST ");
 	char pid[16], reason[100];
+	if (!strstr(request, "\r\n\r\n")) { /* it may be in what is lacking */
+		strbuf_add_str(body, "The request is not whole, or too long.\n");
+		return "400 Bad Request";
+	}
 	if (strcasestr(request, "\r\nOrigin:")) {
 		strbuf_add_str(body, "Not for pages of the web.\n");
 		return "403 Forbidden";

@@ -233,6 +233,20 @@ def test_who_asks_by_http(recorder):
     assert running.status()["flight_triggers"] == 3
 
 
+def test_two_who_ask_at_once(recorder):
+    """Each is told that it will be written, and finds what it has said."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = recorder("--metrics", f"127.0.0.1:{port}")
+    for reason in ("one", "two", "three"):
+        assert post(port, f"/flight?reason={reason}") == 202
+    running.until(lambda status: status["flight_triggers"] == 3, "all have asked")
+    assert running.stop() == 0
+    text = "".join(map(text_of, recordings(running)))
+    assert sorted(re.findall(r"POST /flight: (\w+)$", text, re.MULTILINE)) == ["one", "three", "two"]
+
+
 def test_without_a_recorder(agent):  # noqa: F811
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

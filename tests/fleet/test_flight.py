@@ -259,6 +259,20 @@ def test_without_a_recorder(agent):  # noqa: F811
     assert "flight" not in (running.perf("agent", "status", "--socket", running.socket)).stdout
 
 
+def test_reload(recorder, tmp_path):
+    """What the file says now of the recorder holds after a restart, and that is said; of the same as before nothing is."""
+    configuration = tmp_path / "agent.conf"
+    text = "[agent]\nflight-on = load>9999, load>9998\nflight-keep = 3\n"
+    configuration.write_text(text, encoding="ascii")
+    running = recorder("--config", configuration)
+    stays = "the flight recorder stays as it is until the agent is restarted"
+    for count, (now, told) in enumerate(((text, 0), (text.replace("9998", "9997"), 1), (text.replace("keep = 3", "keep = 4"), 2))):
+        configuration.write_text(now, encoding="ascii")
+        running.process.send_signal(signal.SIGHUP)
+        running.until(lambda status, count=count: status["reloads"] == count + 1, "it has read the file")
+        assert running.log().count(stays) == told
+
+
 def test_load(recorder):
     """Once, when the load average rises above what is said."""
     running = recorder("--flight-on", "load>0.001")

@@ -247,6 +247,16 @@ def test_two_who_ask_at_once(recorder):
     assert sorted(re.findall(r"POST /flight: (\w+)$", text, re.MULTILINE)) == ["one", "three", "two"]
 
 
+def test_the_newest_stays(recorder):
+    """With its text, though it is larger than all may be together."""
+    running = recorder("--flight-limit", "1K")
+    for count in (1, 2):
+        running.process.send_signal(signal.SIGUSR2)
+        running.until(lambda status, count=count: status["flight_recordings"] == count, "it was written")
+        assert recordings(running)[-1].stat().st_size > 1024 and text_of(recordings(running)[-1])
+        assert len(list(running.flight.iterdir())) == 2
+
+
 def test_without_a_recorder(agent):  # noqa: F811
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -25,6 +25,7 @@
  * any sample in a recording needs. */
 static const uint64_t more_ns = 5 * NS_PER_S, short_ns = 2 * NS_PER_S;
 enum { PLACES_MOST = 1 << 15 };
+enum { NAME_LENGTH = sizeof("20261127T230102.345Z") - 1 }; /* of a recording and its text */
 /* Most waits are shorter, mean nothing together, and would have to be resolved each. */
 static const uint64_t short_wait_ns = 1000000;
 static const uint64_t places_ns = 60 * NS_PER_S;
@@ -278,7 +279,7 @@ static struct error *write_named(struct flight *flight, struct flight_span span)
 		log_warning("flight recorder: %s", error_message(error));
 	else
 		log_info("flight recorder: %s/%s.perf.data: %s", settings->folder, name, first->what);
-	kept_files_remove_oldest(settings->folder, is_ours, NULL, 2 * settings->keep, settings->limit);
+	kept_files_remove_oldest(settings->folder, is_ours, NULL, NAME_LENGTH, settings->keep, settings->limit);
 	return error;
 }
 

@@ -247,6 +247,16 @@ def test_two_who_ask_at_once(recorder):
     assert sorted(re.findall(r"POST /flight: (\w+)$", text, re.MULTILINE)) == ["one", "three", "two"]
 
 
+def test_what_was_not_finished(recorder, tmp_path):
+    """Pieces of recordings whose agent was killed go when there is another one; files of others stay."""
+    folder = tmp_path / "flight"
+    folder.mkdir()
+    for name in (".20261127T230102.345Z.perf.data", ".20261127T230102.345Z.txt", ".mine.perf.data", "20261127T230102.345Z.txt"):
+        (folder / name).write_bytes(b"x")
+    recorder()
+    assert sorted(path.name for path in folder.iterdir()) == [".mine.perf.data", "20261127T230102.345Z.txt"]
+
+
 def test_the_newest_stays(recorder):
     """With its text, though it is larger than all may be together."""
     running = recorder("--flight-limit", "1K")

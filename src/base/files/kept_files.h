@@ -12,6 +12,8 @@
  * alone. */
 void kept_files_remove_oldest(const char *folder, bool (*is_ours)(const void *context, const char *name), const void *context,
 			      size_t together, uint64_t count, uint64_t bytes);
+/* None of them stays. */
+void kept_files_remove_all(const char *folder, bool (*is_ours)(const void *context, const char *name), const void *context);
 /* Brings a file, or a folder's entries, to disk. */
 struct error *kept_files_settle(const char *path);
 /* Whether a name begins with a time, YYYYMMDDTHHMMSS, and then `next`. */

@@ -376,7 +376,8 @@ bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *
 	return true;
 }
 
-/* Who knows of no file finds no row; to enter a chunk, even one that is there, waits for those who run. */
+/* Who knows of no file finds no row, and who sees another generation forgets what he has found; to enter a chunk, even one that is there,
+ * waits for those who run. */
 void bpf_user_stacks_clear(struct bpf_user_stacks *stacks)
 {
 	const struct bpf_map *files = stacks->skeleton->maps.files;
@@ -384,6 +385,10 @@ void bpf_user_stacks_clear(struct bpf_user_stacks *stacks)
 
 	while (!bpf_map__get_next_key(files, NULL, &file, sizeof(file)) && !bpf_map__delete_elem(files, &file, sizeof(file), 0))
 		;
+	if (stacks->rows.used || begin_rows(stacks)) {
+		struct user_stacks_row *row = (struct user_stacks_row *)stacks->rows.mapped.data[0] + USER_STACKS_GENERATION;
+		__atomic_store_n(&row->start, row->start + 1, __ATOMIC_RELEASE);
+	}
 	enter_chunks(&stacks->rows, &(uint32_t){0}, &stacks->rows.first, 1);
 	for (size_t i = 0; i < stacks->words.mapped.len; i++)
 		memset(stacks->words.mapped.data[i], 0, chunk_size(&stacks->words));

@@ -7,7 +7,7 @@
  * A word of a block is the number of its first row << 8 | how many rows it has - 1; 0: they have not been given yet. The first row holds
  * from the block's first byte on, so that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the
  * ones before are full; the rows of one block lie in one chunk. A file's words are there as soon as it is known, its rows when they are
- * needed. */
+ * needed. The first row of all is of no block: its start counts how often all was forgotten. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +16,7 @@
 enum {
 	USER_STACKS_BLOCK_BITS = 8,
 	USER_STACKS_ROWS = 1 << 17, /* in a chunk */
+	USER_STACKS_GENERATION = 0, /* the row that is of no block */
 	USER_STACKS_ROW_CHUNKS = 128,
 	USER_STACKS_WORDS = 1 << 18, /* in a chunk */
 	USER_STACKS_WORD_CHUNKS = 16,

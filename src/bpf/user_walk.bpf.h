@@ -605,19 +605,27 @@ static __always_inline bool count_changes(struct mm_struct *mm, uint64_t *ret)
 	return true;
 }
 
-/* What the last walk on this CPU has found mapped holds if it was the same address space, which hasn't changed. Another one may have got
- * its memory since; each program that is executed has its arguments somewhere else. */
+static __always_inline uint32_t read_generation(void)
+{
+	const struct row_chunk *rows = find_chunk(&first_rows, &row_chunks, 0);
+
+	return rows ? rows->rows[USER_STACKS_GENERATION].start : 0;
+}
+
+/* What the last walk on this CPU has found mapped holds if it was the same address space, which hasn't changed, and no rows were forgotten.
+ * Another one may have got its memory since; each program that is executed has its arguments somewhere else. */
 static __always_inline void keep_mappings(struct walk *walk, struct mm_struct *mm)
 {
-	uint64_t arguments = mm->arg_start, changes = 0;
+	uint64_t arguments = mm->arg_start, changes = 0, generation = read_generation();
 
 	if (count_changes(mm, &changes) && walk->space == (uint64_t)mm && walk->space_changes == changes &&
-	    walk->space_arguments == arguments)
+	    walk->space_arguments == arguments && walk->generation == generation)
 		return;
 	walk->period++;
 	walk->space = (uint64_t)mm;
 	walk->space_changes = changes;
 	walk->space_arguments = arguments;
+	walk->generation = generation;
 	walk->found = 0;
 	for (int i = 0; i < MAPPINGS; i++)
 		walk->mappings[i].size = 0;

@@ -113,6 +113,7 @@ struct walk {
 	uint64_t period;     /* of one address space that doesn't change; rows and mappings that are known hold for one */
 	struct known_row known[KNOWN_ROWS];
 	uint64_t space, space_changes, space_arguments; /* in which they are (keep_mappings()) */
+	uint64_t generation;				/* of rows (USER_STACKS_GENERATION) */
 	struct mapping mappings[MAPPINGS];
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];
 	uint64_t vma_end;

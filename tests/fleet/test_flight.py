@@ -227,10 +227,44 @@ def test_who_asks_by_http(recorder):
     assert len(list(running.flight.iterdir())) == 4
     assert {path.stat().st_mode & 0o777 for path in running.flight.iterdir()} == {0o600}
     assert "UTC: POST /flight: slow checkout\n" in text_of(recordings(running)[-1])
-    for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
+    for path, headers, status in (("/flight", {"Origin": "http://evil.example"}, "403"), (f"/flight?{'x' * 5000}", {"Origin": "http://evil.example"}, "400"), ("/flight?pid=x", {}, "400"), ("/metrics", {}, "404")):
         with pytest.raises(urllib.error.HTTPError, match=status):
             post(port, path, **headers)
     assert running.status()["flight_triggers"] == 3
+
+
+def test_two_who_ask_at_once(recorder):
+    """Each is told that it will be written, and finds what it has said."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = recorder("--metrics", f"127.0.0.1:{port}")
+    for reason in ("one", "two", "three"):
+        assert post(port, f"/flight?reason={reason}") == 202
+    running.until(lambda status: status["flight_triggers"] == 3, "all have asked")
+    assert running.stop() == 0
+    text = "".join(map(text_of, recordings(running)))
+    assert sorted(re.findall(r"POST /flight: (\w+)$", text, re.MULTILINE)) == ["one", "three", "two"]
+
+
+def test_what_was_not_finished(recorder, tmp_path):
+    """Pieces of recordings whose agent was killed go when there is another one; files of others stay."""
+    folder = tmp_path / "flight"
+    folder.mkdir()
+    for name in (".20261127T230102.345Z.perf.data", ".20261127T230102.345Z.txt", ".mine.perf.data", "20261127T230102.345Z.txt"):
+        (folder / name).write_bytes(b"x")
+    recorder()
+    assert sorted(path.name for path in folder.iterdir()) == [".mine.perf.data", "20261127T230102.345Z.txt"]
+
+
+def test_the_newest_stays(recorder):
+    """With its text, though it is larger than all may be together."""
+    running = recorder("--flight-limit", "1K")
+    for count in (1, 2):
+        running.process.send_signal(signal.SIGUSR2)
+        running.until(lambda status, count=count: status["flight_recordings"] == count, "it was written")
+        assert recordings(running)[-1].stat().st_size > 1024 and text_of(recordings(running)[-1])
+        assert len(list(running.flight.iterdir())) == 2
 
 
 def test_without_a_recorder(agent):  # noqa: F811
@@ -243,6 +277,20 @@ def test_without_a_recorder(agent):  # noqa: F811
     running.process.send_signal(signal.SIGUSR2)
     started.until(lambda: "there is no flight recorder (--flight FOLDER)" in running.log(), "it says so")
     assert "flight" not in (running.perf("agent", "status", "--socket", running.socket)).stdout
+
+
+def test_reload(recorder, tmp_path):
+    """What the file says now of the recorder holds after a restart, and that is said; of the same as before nothing is."""
+    configuration = tmp_path / "agent.conf"
+    text = "[agent]\nflight-on = load>9999, load>9998\nflight-keep = 3\n"
+    configuration.write_text(text, encoding="ascii")
+    running = recorder("--config", configuration)
+    stays = "the flight recorder stays as it is until the agent is restarted"
+    for count, (now, told) in enumerate(((text, 0), (text.replace("9998", "9997"), 1), (text.replace("keep = 3", "keep = 4"), 2))):
+        configuration.write_text(now, encoding="ascii")
+        running.process.send_signal(signal.SIGHUP)
+        running.until(lambda status, count=count: status["reloads"] == count + 1, "it has read the file")
+        assert running.log().count(stays) == told
 
 
 def test_load(recorder):

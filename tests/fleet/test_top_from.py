@@ -11,6 +11,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(_
 import started  # noqa: E402
 from screens import Screen  # noqa: E402
 from test_clickhouse import create, push, server, write  # noqa: E402, F401
+from test_clickhouse_answers import database  # noqa: E402, F401
 
 
 def send(perf, url, folder, host, service="shop", seed=1):
@@ -72,6 +73,16 @@ def test_an_engine_that_goes_and_one_that_is_not_there(perf, tmp_path):
     with Text(perf, tmp_path, "--from", "clickhouse://127.0.0.1:1/perf", "-d", "1", "--stdio") as top:
         started.until(lambda: len(top.tables()) >= 2, "it has asked twice")
         assert all("127.0.0.1" in head and not rows for head, rows in top.tables())
+
+
+@pytest.mark.parametrize("time", [2 ** 64 - 1, 1])
+def test_a_time_that_cannot_be(perf, database, tmp_path, time):  # noqa: F811
+    """A newest window of another hour than was asked for isn't shown as one."""
+    handler, url = database
+    handler.parts = {"windows": (200, f"{time}\n".encode()), "samples": (200, b"1\n")}
+    with Text(perf, tmp_path, "--from", url, "-d", "1") as top:
+        head, rows = top.until(lambda head, rows: True, "it has asked")
+    assert "(the newest window) is not as it should be" in head and not rows
 
 
 def test_on_a_screen(perf, server, tmp_path):  # noqa: F811

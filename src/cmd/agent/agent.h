@@ -166,11 +166,13 @@ struct agent_sink {
 };
 typedef VEC(struct agent_sink) agent_sinks;
 
+enum { AGENT_WISHES = 8 };
 struct agent_status {
 	pthread_mutex_t lock; /* of all below */
 	struct agent_numbers numbers;
 	bool has_flight;
-	struct flight_cause wish; /* of who asks for a recording; its text is empty when nobody does */
+	struct flight_cause wishes[AGENT_WISHES]; /* of who asks for a recording, since the last round */
+	size_t wish_count;
 	const struct agent_identity *identity;
 	const agent_sinks *sinks;
 };

@@ -25,6 +25,7 @@
  * any sample in a recording needs. */
 static const uint64_t more_ns = 5 * NS_PER_S, short_ns = 2 * NS_PER_S;
 enum { PLACES_MOST = 1 << 15 };
+enum { NAME_LENGTH = sizeof("20261127T230102.345Z") - 1 }; /* of a recording and its text */
 /* Most waits are shorter, mean nothing together, and would have to be resolved each. */
 static const uint64_t short_wait_ns = 1000000;
 static const uint64_t places_ns = 60 * NS_PER_S;
@@ -56,6 +57,18 @@ struct flight {
 	struct flight_counts counts;
 };
 
+/* A recording and its text. */
+static bool is_ours(const void *context, const char *name)
+{
+	(void)context;
+	return kept_files_begins_with_time(name, '.') && (str_ends_with(name, "Z.perf.data") || str_ends_with(name, "Z.txt"));
+}
+
+static bool is_unfinished(const void *context, const char *name)
+{
+	return *name == '.' && is_ours(context, name + 1);
+}
+
 struct flight *flight_open(const struct flight_options *options)
 {
 	struct flight *flight = mem_zalloc(sizeof(*flight));
@@ -66,6 +79,7 @@ struct flight *flight_open(const struct flight_options *options)
 				  .catalog = options->catalog,
 				  .memory = options->memory};
 	where_places_init(&flight->places, flight->session, flight->resolver);
+	kept_files_remove_all(flight->settings->folder, is_unfinished, NULL); /* who wrote them was killed, else they had their names */
 	return flight;
 }
 
@@ -260,13 +274,6 @@ static struct error *write_both(const struct flight *flight, struct flight_span 
 	return error;
 }
 
-/* A recording and its text. */
-static bool is_ours(const void *context, const char *name)
-{
-	(void)context;
-	return kept_files_begins_with_time(name, '.') && (str_ends_with(name, "Z.perf.data") || str_ends_with(name, "Z.txt"));
-}
-
 static struct error *write_named(struct flight *flight, struct flight_span span)
 {
 	const struct flight_settings *settings = flight->settings;
@@ -278,7 +285,7 @@ static struct error *write_named(struct flight *flight, struct flight_span span)
 		log_warning("flight recorder: %s", error_message(error));
 	else
 		log_info("flight recorder: %s/%s.perf.data: %s", settings->folder, name, first->what);
-	kept_files_remove_oldest(settings->folder, is_ours, NULL, 2 * settings->keep, settings->limit);
+	kept_files_remove_oldest(settings->folder, is_ours, NULL, NAME_LENGTH, settings->keep, settings->limit);
 	return error;
 }
 
@@ -312,8 +319,10 @@ static void look_at_writer(struct flight *flight, bool wait)
 	int status;
 	if (!flight->writer || waitpid(flight->writer, &status, wait ? 0 : WNOHANG) != flight->writer)
 		return;
-	if (WIFSIGNALED(status))
+	if (WIFSIGNALED(status)) {
 		log_warning("flight recorder: what wrote the recording was ended by signal %d", WTERMSIG(status));
+		kept_files_remove_all(flight->settings->folder, is_unfinished, NULL);
+	}
 	count(flight, WIFEXITED(status) && !WEXITSTATUS(status));
 	flight->writer = 0;
 }

@@ -76,11 +76,13 @@ void agent_recorder_take_round(struct agent *agent, const struct record *round)
 	if (!agent->flight)
 		return;
 	pthread_mutex_lock(&status->lock);
-	struct flight_cause wish = status->wish;
-	status->wish = (struct flight_cause){0};
+	struct flight_cause wishes[AGENT_WISHES];
+	size_t count = status->wish_count;
+	memcpy(wishes, status->wishes, count * sizeof(*wishes));
+	status->wish_count = 0;
 	pthread_mutex_unlock(&status->lock);
-	if (*wish.what)
-		flight_want(agent->flight, &wish);
+	for (size_t i = 0; i < count; i++)
+		flight_want(agent->flight, &wishes[i]);
 	flight_take_round(agent->flight, round->header->size >= sizeof(*timed) ? timed->ended_ns : clock_now_ns(CLOCK_MONOTONIC));
 	pthread_mutex_lock(&status->lock);
 	status->numbers.flight = flight_counts(agent->flight);

@@ -196,6 +196,18 @@ static void warn_of_rest(const struct agent_settings *old, const struct agent_se
 			"what is measured, and where the agent answers, stays as it is until it is restarted ('systemctl restart perf-agent')");
 }
 
+static bool is_same_recorder(const struct flight_settings *old, const struct flight_settings *new)
+{
+	if (!old->folder || !new->folder)
+		return old->folder == new->folder;
+	bool same = !strcmp(old->folder, new->folder) && old->before_ns == new->before_ns && old->after_ns == new->after_ns &&
+		    old->quiet_ns == new->quiet_ns && old->keep == new->keep && old->limit == new->limit &&
+		    old->triggers.len == new->triggers.len;
+	for (size_t i = 0; i < old->triggers.len && same; i++)
+		same = !strcmp(old->triggers.data[i].text, new->triggers.data[i].text);
+	return same;
+}
+
 static struct error *reload(struct agent *agent)
 {
 	struct agent_settings *settings = mem_zalloc(sizeof(*settings));
@@ -219,6 +231,8 @@ static struct error *reload(struct agent *agent)
 		return error;
 	}
 	warn_of_rest(agent->settings, settings);
+	if (!is_same_recorder(&agent->flight_settings, &settings->flight))
+		log_warning("the flight recorder stays as it is until the agent is restarted ('systemctl restart perf-agent')");
 	agent_settings_deinit(agent->settings);
 	free(agent->settings);
 	agent->settings = settings;

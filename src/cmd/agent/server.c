@@ -196,6 +196,10 @@ static const char *take_wish(struct agent_status *status, const char *request, s
 	struct flight_cause wish = {.what = "POST /flight", .asked = true};
 	const char *target = request + strlen("POST ");
 	char pid[16], reason[100];
+	if (!strstr(request, "\r\n\r\n")) { /* it may be in what is lacking */
+		strbuf_add_str(body, "The request is not whole, or too long.\n");
+		return "400 Bad Request";
+	}
 	if (strcasestr(request, "\r\nOrigin:")) {
 		strbuf_add_str(body, "Not for pages of the web.\n");
 		return "403 Forbidden";
@@ -207,12 +211,16 @@ static const char *take_wish(struct agent_status *status, const char *request, s
 	if (find_parameter(target, "reason", reason, sizeof(reason)))
 		snprintf(wish.what, sizeof(wish.what), "POST /flight: %s", reason);
 	pthread_mutex_lock(&status->lock);
-	bool has_flight = status->has_flight;
-	if (has_flight)
-		status->wish = wish;
+	bool has_flight = status->has_flight, has_room = status->wish_count < AGENT_WISHES;
+	if (has_flight && has_room)
+		status->wishes[status->wish_count++] = wish;
 	pthread_mutex_unlock(&status->lock);
-	strbuf_add_str(body, has_flight ? "It will be written.\n" : "There is no flight recorder: --flight FOLDER.\n");
-	return has_flight ? "202 Accepted" : "404 Not Found";
+	if (!has_flight) {
+		strbuf_add_str(body, "There is no flight recorder: --flight FOLDER.\n");
+		return "404 Not Found";
+	}
+	strbuf_add_str(body, has_room ? "It will be written.\n" : "Too many ask for it at once: ask again in a second.\n");
+	return has_room ? "202 Accepted" : "429 Too Many Requests";
 }
 
 /* A page of another origin that somebody has open could ask for the metrics as well: it isn't allowed to read the answer. */

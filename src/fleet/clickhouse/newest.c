@@ -44,6 +44,8 @@ struct error *fleet_ask_newest(const struct fleet_question *question, uint64_t s
 		      now - HOUR, now + AHEAD);
 	if (!error)
 		error = clickhouse_ask_number(clickhouse, strbuf_str(&sql), "&skip_unavailable_shards=1", &newest.begin);
+	if (!error && newest.begin && (newest.begin < now - HOUR || newest.begin >= now + AHEAD))
+		error = error_new_kind(ERROR_FORMAT, "the engine's answer (the newest window) is not as it should be");
 	if (!error && newest.begin)
 		error = ask_hosts(clickhouse, question, seconds, &newest);
 	clickhouse_close(clickhouse);

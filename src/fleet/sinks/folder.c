@@ -171,7 +171,7 @@ static enum sink_outcome send_batch(void *state, const uint8_t *id, const void *
 	}
 	*ret_why = write_file(folder, name, newline + 1, size - length - 1);
 	if (!*ret_why) {
-		kept_files_remove_oldest(folder->path, is_window, folder->suffix, folder->keep, folder->limit);
+		kept_files_remove_oldest(folder->path, is_window, folder->suffix, SIZE_MAX, folder->keep, folder->limit);
 		return SINK_TAKEN;
 	}
 	return error_kind(*ret_why) == ERROR_SYSTEM ? SINK_LATER : SINK_REFUSED;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The words of AUXTRACE_INFO (tools/perf/util/intel-bts.h). */
-enum { INFO_PMU_TYPE, INFO_WORDS = 6 };
+enum { INFO_PMU_TYPE, INFO_SNAPSHOT = 5, INFO_WORDS };
 enum { BTS_NO_CODE = 5 }; /* the kernel tool's number of that error */
 enum { RECORD_SIZE = 24, PREDICTED = 0x10, INSTRUCTION_MAX = 15 };
 
@@ -22,6 +22,7 @@ struct bts_record {
 struct bts_state {
 	const struct event *branches;
 	uint32_t branch_filter; /* of enum traced_flag; 0 = all */
+	bool snapshots;
 };
 
 struct bts_queue {
@@ -40,6 +41,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 		return error;
 	struct bts_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	itrace->timeless = true;
+	state->snapshots = info->words[INFO_SNAPSHOT];
 	if (options->branches || options->calls || options->returns)
 		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
 	if (options->calls)
@@ -232,7 +234,7 @@ static void step(struct trace_queue *queue)
 		return;
 	}
 	const struct trace_piece *piece = &queue->pieces.data[own->piece];
-	uint64_t at = own->piece ? overlap(piece - 1, piece) : 0;
+	uint64_t at = own->piece && state->snapshots ? overlap(piece - 1, piece) : 0;
 	for (; piece->size - at >= RECORD_SIZE; at += RECORD_SIZE) {
 		struct bts_record record;
 		memcpy(&record, piece->data + at, sizeof(record));

@@ -120,6 +120,16 @@ def test_snapshots_overlap(perf, oracle, program, tmp_path):
     assert "3 bytes of the hardware trace aren't packets of Intel BTS" in done.stderr
 
 
+def test_loops_are_no_overlap(perf, oracle, program, tmp_path):
+    """Without snapshots a piece is what came behind the one before, even where it is the same."""
+    path, places = program
+    trace = bts([(places["b_jump"], places["target"], 0)] * 3)
+    path = made(tmp_path, path, trace, trace)
+    lines = ["script", "--itrace=b", "-F", "ip,addr", "-i", path]
+    theirs = shown(oracle, *lines)
+    assert theirs.count("\n") == 6 and shown(perf, *lines) == theirs
+
+
 @pytest.mark.parametrize("words", [4, 8])
 def test_packets_of_pcie(perf, oracle, tmp_path, words):
     """They are shown, and are no samples."""

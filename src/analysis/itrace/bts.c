@@ -111,7 +111,7 @@ static uint32_t flags_of_indirect(uint8_t operand)
 	}
 }
 
-/* 0 of what is no branch. *ret_length: of a call, which returns behind it. */
+/* 0 of what is no branch. *ret_length: of a call or an interrupt that code asks for, which return behind it. */
 static uint32_t flags_of(const uint8_t *code, size_t size, size_t *ret_length)
 {
 	const size_t before = prefixes(code, size);
@@ -142,6 +142,7 @@ static uint32_t flags_of(const uint8_t *code, size_t size, size_t *ret_length)
 	case 0xcd:
 	case 0xce:
 	case 0xf1:
+		*ret_length = before + 1 + (code[0] == 0xcd);
 		return TRACED_BRANCH | TRACED_CALL | TRACED_INTERRUPT;
 	case 0xcf: /* IRET */
 		return TRACED_BRANCH | TRACED_RETURN | TRACED_INTERRUPT;
@@ -185,7 +186,11 @@ static uint32_t flags_of_record(struct trace_queue *queue, const struct bts_reco
 	}
 	uint32_t flags = flags_of(code, size, &length);
 	*ret_back = record->from + length;
-	return is_interrupt(queue->itrace, record, flags) ? TRACED_BRANCH | TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT : flags;
+	if (!is_interrupt(queue->itrace, record, flags))
+		return flags;
+	if (flags != (TRACED_BRANCH | TRACED_CALL | TRACED_INTERRUPT)) /* the code didn't ask for it */
+		*ret_back = record->from;
+	return TRACED_BRANCH | TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT;
 }
 
 /* ── A queue's trace ── */

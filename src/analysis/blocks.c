@@ -124,7 +124,7 @@ static void add_counts(struct branch_count *to, const struct branch_count *more,
 static void add_packed_counts(struct branch_count *to, uint64_t packed, const struct block_lines *source)
 {
 	uint64_t most = (1ull << source->counter_width) - 1;
-	for (size_t i = 0; i < source->counter_count && i * source->counter_width < 64; i++) {
+	for (size_t i = 0; i < source->counter_count; i++) {
 		uint64_t times = packed >> i * source->counter_width & most;
 		to[i].sum += times;
 		to[i].saturated |= times == most;
@@ -306,13 +306,16 @@ struct error *blocks_create(struct session *session, struct resolver *resolver, 
 					       .merge = gathering_merge,
 					       .deinit = gathering_deinit};
 	struct blocks *blocks = mem_zalloc(sizeof(*blocks));
+	const unsigned int width = branch_counters_width(&session->reader->features), most = 64 / width; /* in a word */
 	if (options->counters)
 		blocks->counters = branch_counters_of(&session->reader->events, options->event, &blocks->arena, &blocks->counter_count);
+	if (blocks->counter_count > most)
+		blocks->counter_count = most;
 	struct block_lines source = {.machine = session->machine,
 				     .options = options,
 				     .all_branches = options->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY,
 				     .counter_count = blocks->counter_count,
-				     .counter_width = branch_counters_width(&session->reader->features)};
+				     .counter_width = width};
 	struct gathering *gathering;
 	struct error *error = session_reduce(session, &reducer, &source, (void **)&gathering);
 	if (error) {

@@ -38,7 +38,7 @@ struct blocks {
 	size_t count;
 	uint64_t cycles;	 /* of all branch records, also of those in unknown functions */
 	uint64_t average_cycles; /* the sum over the blocks of what each takes on average */
-	/* Events of the group that branch records count. */
+	/* Events of the group that branch records count, as far as their word has room. */
 	struct branch_counter *counters;
 	size_t counter_count;
 	struct arena arena;

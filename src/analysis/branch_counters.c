@@ -46,7 +46,7 @@ const struct event *branch_counters_next(const struct event_list *events, const 
 		const struct event *other = events->events.data[i];
 		if (!counts_branches(other))
 			continue;
-		if (i >= *at && (!event || other->leader == event->leader)) {
+		if (i >= *at && other->leader == event->leader) {
 			*ret_letter = letter_of(before);
 			*at = i + 1;
 			return other;
@@ -59,14 +59,18 @@ const struct event *branch_counters_next(const struct event_list *events, const 
 struct branch_counter *branch_counters_of(const struct event_list *events, const struct event *event, struct arena *arena,
 					  size_t *ret_count)
 {
-	const struct event *counting;
 	struct branch_counter *list = arena_alloc(arena, (events->events.len + 1) * sizeof(*list));
 	size_t count = 0;
-	unsigned int at = 0;
-	char letter;
+	unsigned int before = 0;
 	bool has_some = !event || counts_branches(event);
-	while (has_some && (counting = branch_counters_next(events, event, &at, &letter)))
-		list[count++] = (struct branch_counter){.name = counting->name, .letter = letter};
+	for (size_t i = 0; has_some && i < events->events.len; i++) {
+		const struct event *other = events->events.data[i];
+		if (!counts_branches(other))
+			continue;
+		if (!event || other->leader == event->leader)
+			list[count++] = (struct branch_counter){.name = other->name, .letter = letter_of(before)};
+		before++;
+	}
 	*ret_count = count;
 	return list;
 }

@@ -53,9 +53,9 @@ struct dso *dso_for_module(struct machine *machine, const struct map_description
 struct dso *dso_for_kernel(struct machine *machine, const struct map_description *description);
 /* A new one in any case. */
 struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid);
-/* A new one in any case, known by its address. */
-/* A new one, of a guest's kernel. */
+/* A new one in any case, of a guest's kernel. */
 struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind);
+/* A new one in any case, known by its address. */
 struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf);
 /* Memory that isn't from a file: addresses have no meaning relative to it. */
 bool dso_name_is_anonymous(const char *name);

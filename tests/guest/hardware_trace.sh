@@ -145,7 +145,8 @@ at_least "$(perf script -i samples.data --itrace=b 2>/dev/null | grep -c 'loop.*
 
 # Filters of addresses: the kernel gets what the kernel's tool gives it, and traces there and nowhere else.
 program=$(which loop)
-points() {
+# branches FILE PATTERN: how many lines of the branches of its trace match.
+branches() {
 	perf script -i "$1" --itrace=b -F ip,sym 2>/dev/null | grep -c "$2" || true
 }
 for filter in "filter spin @$program" "tracestop spin / 0x2 @$program, filter * @ $program" "filter spin / main @$program" "filter schedule"; do
@@ -154,13 +155,13 @@ for filter in "filter spin @$program" "tracestop spin / 0x2 @$program, filter * 
 	[ -s ours ] && cmp ours theirs >&2 || fail "--filter '$filter': $(cat ours), not $(cat theirs)"
 done
 record -o inside.data -e intel_pt//u --filter "filter spin @$program" -- loop 20000000
-at_least "$(points inside.data spin)" 50 "points in the range"
+at_least "$(branches inside.data spin)" 50 "points in the range"
 perf script -i inside.data --itrace=b -F ip,sym 2>/dev/null | grep -vE 'spin| 0 \[unknown\]' && fail "there is a trace outside of the range"
 perf script -D -i inside.data 2>/dev/null | sed -n 's/^ *Filter string  *//p' >string
 $theirs script -D -i inside.data 2>/dev/null | sed -n 's/^ *Filter string  *//p' >their_string
 [ -s string ] && cmp string their_string >&2 || fail "the file has not the filter: $(cat string)"
 record -o outside.data -e intel_pt//u --filter "tracestop spin @$program" -- loop 20000000
-[ "$(points outside.data spin)" = 0 ] || fail "there is a trace of what is not to be traced"
+[ "$(branches outside.data spin)" = 0 ] || fail "there is a trace of what is not to be traced"
 perf record -o none.data -e intel_pt//u --filter "start spin @$program" true 2>err && fail "start was taken"
 contains err "filter 'start 0x[0-9a-f]*@$program': refused by the driver"
 

@@ -69,8 +69,9 @@ C = {
             for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
             for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
         }""",
-    # A byte that goes to and fro.
-    "pingpong": """#include <unistd.h>
+    # A byte that goes to and fro, while nobody reads what is recorded of that: the one who started it stands still.
+    "pingpong": """#include <signal.h>
+        #include <unistd.h>
         int main(void) {
             int there[2], back[2];
             char byte = 0;
@@ -80,8 +81,10 @@ C = {
                 while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1);
                 return 0;
             }
-            for (int i = 0; i < 20000; i++)
-                if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) return 1;
+            kill(getppid(), SIGSTOP);
+            for (int i = 0; i < 1000; i++)
+                if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
+            kill(getppid(), SIGCONT);
         }""",
     # Memory that is new at each page.
     "storm": """#include <sys/mman.h>

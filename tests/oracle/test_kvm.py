@@ -175,6 +175,7 @@ comm pid=1 tid=1 name=qemu time=1
     (folder / "guest.data").write_bytes(recording.make(text))
     (folder / "kallsyms").write_text(GUEST_LIST)
     (folder / "modules").write_text(GUEST_MODULES)
+    (folder / "hidden").write_text(GUEST_MODULES.replace("ffffffffc0100000", "0000000000000000"))
     return folder
 
 
@@ -231,6 +232,7 @@ def test_guests_code_in_the_hypervisor(perf, guest, tmp_path):
 @pytest.mark.parametrize("words, text", [
     (["--guestkallsyms", "/nowhere"], "/nowhere: No such file"), (["--guestkallsyms", "/dev/null"], "no address of _text"), (["--guestvmlinux", "/dev/null"], "/dev/null"),
     (["--guestmodules", "modules"], "add --guestkallsyms"), (["--guestkallsyms", "kallsyms", "--guestmodules", "/nowhere"], "/nowhere: No such file"),
+    (["--guestkallsyms", "kallsyms", "--guestmodules", "hidden"], "hidden: no addresses of modules"),
     (["--guestmount", "/x"], "--guestkallsyms DIRECTORY/PID/proc/kallsyms")])
 def test_guests_mistakes(perf, guest, words, text):
     for command in (["kvm", *words, "-i", "guest.data", "report", "--stdio"], ["script", *words, "-i", "guest.data"]):

@@ -463,6 +463,17 @@ def test_event_without_counters_beside_others(perf, made):
     assert " of event 'cache-misses'" in without and "Avg Cycles" in without and "Branch" not in without
 
 
+def test_more_counters_than_a_word_has_room_for(perf, made):
+    """A recording may name as many events as it likes: of 2 bits there are at most 32."""
+    script, _ = branches.with_counters(made[1])
+    first, second = (next(line for line in script.splitlines() if line.startswith(f"event {name} ")) for name in ("cycles", "branch-misses"))
+    more = "\n".join(second.replace("ids=2 ", f"ids={number} ") for number in range(10, 48))
+    script = script.replace(first, first.replace("members=3", "members=41")).replace(second, f"{second}\n{more}")
+    (made[2] / "many.data").write_bytes(recording.make(script))
+    rows = [json.loads(line) for line in perf("report", "--total-cycles", "-i", made[2] / "many.data", "--format", "json").stdout.splitlines()]
+    assert rows and {row["branch_counter"].count("|") for row in rows} == {33}
+
+
 @pytest.mark.parametrize("numbers", [False, True], ids=["letters", "numbers"])
 def test_counters_of_instructions(perf, made, with_counters, numbers):
     program, _, directory = made

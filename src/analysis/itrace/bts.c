@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The words of AUXTRACE_INFO (tools/perf/util/intel-bts.h). */
-enum { INFO_PMU_TYPE, INFO_WORDS = 6 };
+enum { INFO_PMU_TYPE, INFO_SNAPSHOT = 5, INFO_WORDS };
 enum { BTS_NO_CODE = 5 }; /* the kernel tool's number of that error */
 enum { RECORD_SIZE = 24, PREDICTED = 0x10, INSTRUCTION_MAX = 15 };
 
@@ -22,6 +22,7 @@ struct bts_record {
 struct bts_state {
 	const struct event *branches;
 	uint32_t branch_filter; /* of enum traced_flag; 0 = all */
+	bool snapshots;
 };
 
 struct bts_queue {
@@ -40,6 +41,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 		return error;
 	struct bts_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	itrace->timeless = true;
+	state->snapshots = info->words[INFO_SNAPSHOT];
 	if (options->branches || options->calls || options->returns)
 		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
 	if (options->calls)
@@ -109,7 +111,7 @@ static uint32_t flags_of_indirect(uint8_t operand)
 	}
 }
 
-/* 0 of what is no branch. *ret_length: of a call, which returns behind it. */
+/* 0 of what is no branch. *ret_length: of a call or an interrupt that code asks for, which return behind it. */
 static uint32_t flags_of(const uint8_t *code, size_t size, size_t *ret_length)
 {
 	const size_t before = prefixes(code, size);
@@ -140,6 +142,7 @@ static uint32_t flags_of(const uint8_t *code, size_t size, size_t *ret_length)
 	case 0xcd:
 	case 0xce:
 	case 0xf1:
+		*ret_length = before + 1 + (code[0] == 0xcd);
 		return TRACED_BRANCH | TRACED_CALL | TRACED_INTERRUPT;
 	case 0xcf: /* IRET */
 		return TRACED_BRANCH | TRACED_RETURN | TRACED_INTERRUPT;
@@ -183,7 +186,11 @@ static uint32_t flags_of_record(struct trace_queue *queue, const struct bts_reco
 	}
 	uint32_t flags = flags_of(code, size, &length);
 	*ret_back = record->from + length;
-	return is_interrupt(queue->itrace, record, flags) ? TRACED_BRANCH | TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT : flags;
+	if (!is_interrupt(queue->itrace, record, flags))
+		return flags;
+	if (flags != (TRACED_BRANCH | TRACED_CALL | TRACED_INTERRUPT)) /* the code didn't ask for it */
+		*ret_back = record->from;
+	return TRACED_BRANCH | TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT;
 }
 
 /* ── A queue's trace ── */
@@ -232,7 +239,7 @@ static void step(struct trace_queue *queue)
 		return;
 	}
 	const struct trace_piece *piece = &queue->pieces.data[own->piece];
-	uint64_t at = own->piece ? overlap(piece - 1, piece) : 0;
+	uint64_t at = own->piece && state->snapshots ? overlap(piece - 1, piece) : 0;
 	for (; piece->size - at >= RECORD_SIZE; at += RECORD_SIZE) {
 		struct bts_record record;
 		memcpy(&record, piece->data + at, sizeof(record));

@@ -47,19 +47,24 @@ static struct error *add_modules(struct machine *machine, const char *path, uint
 	cleanup_fclose FILE *file = fopen(path, "r");
 	cleanup_free char *line = NULL;
 	size_t room = 0;
+	bool has_some = false, has_places = false;
 
 	if (!file)
 		return error_system(errno, "%s", path);
 	while (getline(&line, &room, file) > 0) {
 		char name[64];
 		uint64_t size, address;
+		has_some = true;
 		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &address) != 3 || !address)
 			continue;
+		has_places = true;
 		if (address > begin && address < *ret_end)
 			*ret_end = address;
 		machine_add_guest_module(machine, name, address, address + size < address ? UINT64_MAX : address + size);
 	}
-	return NULL;
+	return has_some && !has_places
+		       ? error_new("%s: no addresses of modules: this isn't a copy of /proc/modules, or not one that root has made", path)
+		       : NULL;
 }
 
 struct error *guest_kernel_add(struct machine *machine, const struct symbol_options *options, const char *modules)

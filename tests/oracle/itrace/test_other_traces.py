@@ -95,6 +95,26 @@ def test_branches(perf, oracle, program, tmp_path):
     assert "target" in shown(perf, "script", "--call-trace", "-i", path)
 
 
+def test_interrupts_return(perf, oracle, program, tmp_path):
+    """Behind the instruction that asked for one, of whatever length: what is called next isn't deeper."""
+    path, places = program
+    records = [(places["b_int"], places["target"], 0), (places["b_iret"], places["b_trap"], 0), (places["b_trap"], places["target"], 0),
+               (places["b_iret"], places["b_other"], 0), (places["b_call"], places["target"], 0)]
+    path = made(tmp_path, path, bts(records))
+    lines = ["script", "--itrace=b", "-F", "ip,callindent", "-i", path]
+    theirs = shown(oracle, *lines)
+    assert theirs.count("\n") == 5 and shown(perf, *lines) == theirs
+
+
+def test_what_was_interrupted_goes_on(perf, program, tmp_path):
+    """Where it was interrupted, not behind that."""
+    file, places = program
+    calm = [(0, places["b_other"], 0), (places["b_call"], places["target"], 0)]
+    texts = [shown(perf, "script", "--itrace=b", "-F", "ip,callindent", "-i", made(tmp_path, file, bts(records))).splitlines()
+             for records in (calm, [(places["b_other"], KERNEL, 0), *calm])]
+    assert texts[0][-1] == texts[1][-1] and "target" in texts[0][-1]
+
+
 def test_dump(perf, oracle, program, tmp_path):
     path = made(tmp_path, program[0], bts([(1, 2, 0x10), (0xffffffff81000000, 3, 0)], padding=5))
     theirs, ours = (re.findall(r"^(?:\.  [0-9a-f]{8}: .*|\. \.\.\. Intel BTS.*|  [A-Z][\w ]+\d+)$", shown(run, "script", "-D", "-i", path), re.M) for run in (oracle, perf))
@@ -118,6 +138,16 @@ def test_snapshots_overlap(perf, oracle, program, tmp_path):
     done = perf("script", "--itrace=b", "-F", "ip", "-i", path)
     assert [int(line, 16) for line in done.stdout.split()] == [record[0] for record in records]
     assert "3 bytes of the hardware trace aren't packets of Intel BTS" in done.stderr
+
+
+def test_loops_are_no_overlap(perf, oracle, program, tmp_path):
+    """Without snapshots a piece is what came behind the one before, even where it is the same."""
+    path, places = program
+    trace = bts([(places["b_jump"], places["target"], 0)] * 3)
+    path = made(tmp_path, path, trace, trace)
+    lines = ["script", "--itrace=b", "-F", "ip,addr", "-i", path]
+    theirs = shown(oracle, *lines)
+    assert theirs.count("\n") == 6 and shown(perf, *lines) == theirs
 
 
 @pytest.mark.parametrize("words", [4, 8])

@@ -3,6 +3,7 @@
  *
  * Facts: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3, "BTS Buffer"; opcodes: volume 2, appendix A. */
 #include "analysis/itrace/decoder.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -210,15 +211,34 @@ static void put_record(struct trace_queue *queue, const struct bts_record *recor
 		trace_put(queue->itrace, state->branches, &sample);
 }
 
-/* How many bytes at the beginning of a snapshot stand in the one before as well: it ends with them. */
+static bool is_same(const uint8_t *records, size_t i, const uint8_t *others, size_t j)
+{
+	return !memcmp(records + i * RECORD_SIZE, others + j * RECORD_SIZE, RECORD_SIZE);
+}
+
+/* How many bytes at the beginning of a snapshot stand in the one before as well: it ends with them. Knuth, Morris and Pratt: where a record
+ * doesn't go on with what fitted so far, `shorter` tells which beginning of the snapshot may still do. */
 static uint64_t overlap(const struct trace_piece *before, const struct trace_piece *piece)
 {
-	uint64_t from = before->size > piece->size ? before->size - piece->size : 0;
+	const size_t count = (before->size < piece->size ? before->size : piece->size) / RECORD_SIZE;
+	const uint8_t *last = before->data + before->size - count * RECORD_SIZE;
+	cleanup_free size_t *shorter = mem_alloc_array(count + 1, sizeof(*shorter));
+	size_t fits = 0;
 
-	for (from += (before->size - from) % RECORD_SIZE; from < before->size; from += RECORD_SIZE)
-		if (!memcmp(before->data + from, piece->data, before->size - from))
-			return before->size - from;
-	return 0;
+	shorter[0] = 0;
+	for (size_t i = 1; i < count; i++) {
+		while (fits && !is_same(piece->data, i, piece->data, fits))
+			fits = shorter[fits - 1];
+		fits += is_same(piece->data, i, piece->data, fits);
+		shorter[i] = fits;
+	}
+	fits = 0;
+	for (size_t i = 0; i < count; i++) {
+		while (fits && !is_same(last, i, piece->data, fits))
+			fits = shorter[fits - 1];
+		fits += is_same(last, i, piece->data, fits);
+	}
+	return fits * RECORD_SIZE;
 }
 
 static void *open_queue(struct trace_queue *queue)

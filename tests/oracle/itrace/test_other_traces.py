@@ -3,6 +3,7 @@ import pathlib
 import platform
 import random
 import re
+import resource
 import struct
 import subprocess
 import sys
@@ -138,6 +139,26 @@ def test_snapshots_overlap(perf, oracle, program, tmp_path):
     done = perf("script", "--itrace=b", "-F", "ip", "-i", path)
     assert [int(line, 16) for line in done.stdout.split()] == [record[0] for record in records]
     assert "3 bytes of the hardware trace aren't packets of Intel BTS" in done.stderr
+
+
+SNAPSHOTS = HEAD.replace("77,1,0", "77,1,1")
+
+
+@pytest.mark.parametrize("first, second, whole", [("aab", "abc", "aabc"), ("aaaa", "aab", "aaaab"), ("ababa", "abac", "ababac"), ("abc", "abc", "abc"), ("aabaab", "aabaaa", "aabaabaaa")])
+def test_snapshots_of_loops_overlap(perf, program, tmp_path, first, second, whole):
+    """As many records as can be are taken for the same."""
+    path, places = program
+    where = dict(zip("abc", list(places.values())))
+    path = made(tmp_path, path, *(bts([(where[letter], places["target"], 0) for letter in letters], 0) for letters in (first, second)), head=SNAPSHOTS)
+    assert [int(line, 16) for line in shown(perf, "script", "--itrace=b", "-F", "ip", "-i", path).split()] == [where[letter] for letter in whole]
+
+
+def test_long_snapshots_that_nearly_overlap(perf, tmp_path):
+    """Records that are looked at again from each one on would take minutes."""
+    trace = bytes(24 * 250000)
+    path = made(tmp_path, "/nowhere", trace[1:] + b"x", trace, head=SNAPSHOTS)
+    done = subprocess.run([perf.path, "script", "--itrace=b", "-i", path], capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (30, 30)))
+    assert done.returncode == 0, done.stderr
 
 
 def test_loops_are_no_overlap(perf, oracle, program, tmp_path):

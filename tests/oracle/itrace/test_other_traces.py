@@ -157,7 +157,7 @@ def test_long_snapshots_that_nearly_overlap(perf, tmp_path):
     """Records that are looked at again from each one on would take minutes."""
     trace = bytes(24 * 250000)
     path = made(tmp_path, "/nowhere", trace[1:] + b"x", trace, head=SNAPSHOTS)
-    done = subprocess.run([perf.path, "script", "--itrace=b", "-i", path], capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (30, 30)))
+    done = subprocess.run([perf.path, "script", "--itrace=b", "-i", path], capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (10, 10)))
     assert done.returncode == 0, done.stderr
 
 

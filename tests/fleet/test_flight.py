@@ -175,7 +175,7 @@ def test_who_asks_by_a_signal(recorder, programs, perf):
             done = perf("report", "-i", path, "--stdio", "--no-children", "-g", "none", "--sort", "pid,comm,sym", "--comm", "planted")
             assert done.returncode == 0, done.stderr
             assert re.search(rf"{planted.process.pid}:planted\s+\[\.\] planted_spin", done.stdout), done.stdout
-            assert running.status()["flight_recordings"] >= count + 1
+            running.until(lambda status, count=count: status["flight_recordings"] >= count + 1, "it is counted")
 
 
 @pytest.fixture

@@ -232,8 +232,8 @@ def test_threaded_server(perf, bpf, strace, tmp_path):
 
 
 def test_shell(perf, bpf, strace, tmp_path):
-    """Redirections, subshells and many short processes."""
-    script = "for i in 1 2 3; do echo $i > out$i; sed s/1/2/ < out$i; done; (cd /; ls > /dev/null) && cat out* && sort out*; rm out*"
+    """Redirections, subshells and many short processes. Of folders that nobody else writes to: the shell leaves out the rest where ls fails."""
+    script = "for i in 1 2 3; do echo $i > out$i; sed s/1/2/ < out$i; done; (cd ..; ls > /dev/null) && cat out* && sort out*; rm out*"
     folder = tmp_path / "empty"
     folder.mkdir()
     assert compare(perf, strace, tmp_path, "dash", "-c", script, cwd=folder) > 500

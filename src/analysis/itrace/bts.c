@@ -33,8 +33,6 @@ struct bts_queue {
 
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
-	const struct itrace_options *options = &itrace->options;
-
 	if (info->header.size < sizeof(*info) + INFO_WORDS * sizeof(uint64_t))
 		return error_new_kind(ERROR_FORMAT, "its description is cut short");
 	struct error *error = trace_find_source(itrace, info->words[INFO_PMU_TYPE]);
@@ -43,12 +41,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	struct bts_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	itrace->timeless = true;
 	state->snapshots = info->words[INFO_SNAPSHOT];
-	if (options->branches || options->calls || options->returns)
-		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
-	if (options->calls)
-		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
-	if (options->returns)
-		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
+	state->branches = trace_event_add_branches(itrace, &state->branch_filter);
 	return NULL;
 }
 

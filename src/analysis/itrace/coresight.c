@@ -111,12 +111,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	if (error)
 		return error;
 	itrace->timeless = true;
-	if (options->branches || options->calls || options->returns)
-		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
-	if (options->calls)
-		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
-	if (options->returns)
-		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
+	state->branches = trace_event_add_branches(itrace, &state->branch_filter);
 	state->period = options->period ? options->period : 1;
 	if (options->instructions)
 		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS,

@@ -109,6 +109,9 @@ struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t 
 
 /* The same of "branches" and "instructions", whose names tell of which modes they are, as the kernel's tool has it. */
 struct event *trace_event_add_hardware(struct itrace *itrace, const char *name, uint64_t config, uint64_t sample_type, uint64_t period);
+/* "branches", where branches, calls or returns are asked for; else NULL. *ret_filter: which of them, of enum traced_flag (flow.h);
+ * 0 = all. */
+struct event *trace_event_add_branches(struct itrace *itrace, uint32_t *ret_filter);
 
 /* Code at an address of a thread, or of the kernel; tid -1 = unknown. Returns how many bytes there are, at most `size`. *ret_missing: the
  * file that isn't at hand; NULL = there is none, or it has nothing there. */

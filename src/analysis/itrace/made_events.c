@@ -1,5 +1,6 @@
 /* Events that are made of a trace, and their samples as records. */
 #include "analysis/itrace/decoder.h"
+#include "analysis/itrace/flow.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -99,6 +100,16 @@ struct event *trace_event_add_hardware(struct itrace *itrace, const char *name, 
 	snprintf(full, sizeof(full), "%s%s%s%s%s", name, some ? ":" : "", some && !attr->exclude_kernel ? "k" : "",
 		 some && !attr->exclude_user ? "u" : "", some && !attr->exclude_hv ? "h" : "");
 	return trace_event_add(itrace, full, PERF_TYPE_HARDWARE, config, sample_type, period);
+}
+
+struct event *trace_event_add_branches(struct itrace *itrace, uint32_t *ret_filter)
+{
+	const struct itrace_options *options = &itrace->options;
+	*ret_filter =
+		(options->calls ? TRACED_CALL | TRACED_ASYNC | TRACED_END : 0) | (options->returns ? TRACED_RETURN | TRACED_BEGIN : 0);
+	if (!options->branches && !*ret_filter)
+		return NULL;
+	return trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
 }
 
 /* Raw data is 4 bytes less than a multiple of 8, with flow behind it as well. */

@@ -42,12 +42,7 @@ static void add_events(struct itrace *itrace, struct pt_state *state)
 {
 	const struct itrace_options *options = &itrace->options;
 	bool is_count = options->unit == ITRACE_INSTRUCTIONS;
-	if (options->branches || options->calls || options->returns)
-		state->branches = trace_event_add_hardware(itrace, "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_SAMPLE_ADDR, 1);
-	if (options->calls)
-		state->branch_filter |= TRACED_CALL | TRACED_ASYNC | TRACED_END;
-	if (options->returns)
-		state->branch_filter |= TRACED_RETURN | TRACED_BEGIN;
+	state->branches = trace_event_add_branches(itrace, &state->branch_filter);
 	if (options->instructions) {
 		state->period_ticks = options->unit == ITRACE_NANOSECONDS ? trace_ticks(itrace, options->period)
 				      : is_count			  ? 0

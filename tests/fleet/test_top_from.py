@@ -108,7 +108,8 @@ def test_on_a_screen(perf, server, tmp_path):  # noqa: F811
     (["--where", "a = 1"], "--where and --label go with --from"),
     (["--label", "a=1"], "--where and --label go with --from"),
     (["--from", "clickhouse://x/", "--tui"], "--tui: "),
+    (["--from", "pyroscope://x/", "--stdio"], "pyroscope:// is not ClickHouse"),
 ])
 def test_mistakes(perf, words, said):
-    done = perf("top", *words)
+    done = perf("top", *words, timeout=60)
     assert done.returncode == 129 and said in done.stderr

@@ -68,6 +68,7 @@ struct top_fleet {
 	struct strbuf title;   /* what it is of */
 	struct strbuf trouble; /* why the last one couldn't be had; empty = it could */
 	uint64_t asked_ns;     /* CLOCK_MONOTONIC; 0 = now */
+	struct error *mistake; /* of the command line, which asking again does not mend: it ends; or NULL */
 	bool frozen, ended;
 };
 
@@ -117,6 +118,11 @@ static struct table *ask(struct top_fleet *top)
 		strbuf_add_str(&top->trouble, "no such samples in the newest windows");
 	else if (!error)
 		error = ask_costs(top, &newest, &table);
+	if (error && error_kind(error) == ERROR_USAGE) {
+		top->mistake = error;
+		top->ended = true;
+		return NULL;
+	}
 	if (error)
 		text_add_safe(&top->trouble, error_message(error), strlen(error_message(error)));
 	error_free(error);
@@ -156,6 +162,8 @@ static struct error *show_text(struct top_fleet *top, int *ret_status)
 	while (!error) {
 		table_destroy(top->table);
 		top->table = ask(top);
+		if (top->mistake)
+			return top->mistake;
 		error = print(top);
 		if (!error && fflush(stdout)) {
 			*ret_status = errno == EPIPE ? COMMAND_ENDS_BY_SIGNAL + SIGPIPE : 0;
@@ -275,7 +283,7 @@ static struct error *show_screen(struct top_fleet *top)
 	browser_destroy(browser);
 	terminal_close(terminal);
 	table_destroy(none);
-	return NULL;
+	return top->mistake;
 }
 
 /* ---- */

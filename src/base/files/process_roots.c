@@ -54,8 +54,7 @@ static int find_folder(const struct place *place)
 {
 	for (size_t i = 0; i < held.roots.len && place->has_mounts; i++) {
 		const struct place *other = &held.roots.data[i].place;
-		if (other->has_mounts && is_same_namespace(&other->mounts, &place->mounts) &&
-		    is_same_root(&other->root, &place->root))
+		if (other->has_mounts && is_same_namespace(&other->mounts, &place->mounts) && is_same_root(&other->root, &place->root))
 			return held.roots.data[i].folder;
 	}
 	return -1;

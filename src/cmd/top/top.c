@@ -213,6 +213,8 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 	top_history_close(&top->rows);
 	top_history_close(&top->code);
 	free(top->function);
+	if (!error && top->options->dump_symbols)
+		top_write_symbols(top, stderr);
 	if (!error)
 		opening_warn(&report->opening);
 	return error;

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct top_options {
 	struct report_options report; /* rows, columns, call graphs, filters */
@@ -28,7 +29,8 @@ struct top_options {
 	uint64_t entries;	  /* rows; 0 = as many as the terminal has room for */
 	bool zero;		  /* each screen shows only what came since the last one */
 	bool hide_kernel, hide_user;
-	bool overwrite; /* where more comes than is read, the newest samples stay */
+	bool dump_symbols; /* at the end */
+	bool overwrite;	   /* where more comes than is read, the newest samples stay */
 };
 
 /* options.c */
@@ -129,6 +131,9 @@ struct top_rates top_rates_take(struct top *top);
 void top_add_target(const struct top *top, struct strbuf *out);
 /* "[4000Hz cycles]" */
 void top_add_event(const struct event *event, bool rate, struct strbuf *out);
+
+/* symbols.c: the files that were mapped, and the symbols of those in which there were samples. */
+void top_write_symbols(const struct top *top, FILE *out);
 
 /* text.c: one text after the other, to standard output. */
 struct error *top_text(struct top *top);

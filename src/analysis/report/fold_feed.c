@@ -37,6 +37,7 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 		feed->loose = fold_loose_create(feed->fold->session->reader->has_times, samples);
 		vec_push(&tables->loose, feed->loose);
 	}
+	feed->counts = feed->counted ? fold_counts_create(&feed->places, feed->set, samples) : NULL;
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
 	if (context->options->extra)
 		feed->recent_extras = mem_zalloc_array(FOLD_RECENT_EXTRAS, sizeof(*feed->recent_extras));
@@ -59,7 +60,7 @@ static void feed_stop(struct fold_feed *feed, struct fold *fold)
 static void feed_init(struct fold_feed *feed, struct fold *fold)
 {
 	struct fold_private *private = fold->private;
-	*feed = (struct fold_feed){.fold = fold, .context = &private->context};
+	*feed = (struct fold_feed){.fold = fold, .context = &private->context, .counted = fold_counts_may(&private->options)};
 	feed->kernel = maps_state_at(private->context.machine->kernel_maps, 0);
 	feed->guest = maps_state_at(private->context.machine->guest_maps, 0);
 	feed->extra = mem_alloc_array(private->options.extra_words + 1, sizeof(uint64_t));
@@ -136,7 +137,6 @@ static void worker_init(void *state, void *fold)
 {
 	struct fold_feed *feed = state;
 	feed_init(feed, fold);
-	feed->counts = fold_counts_create(&feed->places, feed->set, feed->fold->session->record_counts[RECORD_SAMPLE]);
 }
 
 static void worker_sample(void *state, void *fold, const struct event *event, const struct sample *sample, uint64_t model_time)
@@ -319,6 +319,7 @@ static void carry_feed(struct fold_feed *feed)
 {
 	pthread_mutex_lock(&feed->lock);
 	fold_feed_flush(feed);
+	fold_counts_flush(feed->counts);
 	memset(feed->recent, 0, FOLD_RECENT_ACTORS * sizeof(*feed->recent));
 	pthread_mutex_unlock(&feed->lock);
 }
@@ -435,6 +436,13 @@ static void add_entries(const struct renumbered *numbers)
 	vec_deinit(&frames);
 }
 
+/* What was swapped out has a set that nobody feeds any more. */
+static struct fold_set *set_to_merge_into(const struct fold_private *private)
+{
+	bool swapped = !private->feeds.len && private->tables->sets.len;
+	return swapped ? private->tables->sets.data[0] : fold_tables_add_set(private->tables);
+}
+
 void fold_merge(struct fold *into, struct fold *from)
 {
 	struct fold_private *private = into->private;
@@ -442,7 +450,7 @@ void fold_merge(struct fold *into, struct fold *from)
 	fold_finish(from);
 	pthread_mutex_lock(&private->lock);
 	if (!private->merged)
-	private->merged = fold_tables_add_set(private->tables);
+	private->merged = set_to_merge_into(private);
 	stack_ends_merge(into->ends, from->ends);
 	pthread_mutex_unlock(&private->lock);
 	struct renumbered numbers = {.tables = private->tables, .set = private->merged, .from = from};

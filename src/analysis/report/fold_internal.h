@@ -150,6 +150,7 @@ struct fold_places {
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
 	bool ranges;			 /* some of which are of all addresses around it */
+	bool one_nowhere;		 /* what isn't mapped is one frame */
 	uint32_t nowhere[FOLD_CPUMODES]; /* frame of what isn't mapped, where that is one */
 	struct place_symbol *symbols;	 /* symbol → frame */
 	struct id_table expansion_ids;
@@ -478,12 +479,15 @@ struct recent_actor {
 
 struct fold_counts;
 
-/* For samples that are told apart by who, where and which event alone; NULL where the options of `places` want more. `samples`: how many
- * there are in all. Both pointers are kept. */
+/* Whether samples are told apart by who, where and which event alone. */
+bool fold_counts_may(const struct fold_options *options);
+/* Where they may. `samples`: how many there are in all. Both pointers are kept. */
 struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_set *set, uint64_t samples);
 /* Adds one. `state` is fold_places_locate()'s. */
 void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, const struct recent_actor *actor,
 		     const struct maps_state *state);
+/* After it nothing waits that points into the machine. NULL is fine. */
+void fold_counts_flush(struct fold_counts *counts);
 /* What was counted into the set, and the end. NULL is fine. */
 void fold_counts_destroy(struct fold_counts *counts);
 
@@ -522,6 +526,7 @@ struct fold_feed {
 	struct fold_places places;
 	struct fold_recent parts;
 	struct fold_set *set;
+	bool counted;
 	struct fold_counts *counts; /* NULL: samples go through the batch */
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;

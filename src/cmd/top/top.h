@@ -52,11 +52,10 @@ struct top_history {
 	struct fold_options options;
 	struct fold *fold; /* is fed */
 	struct fold_feed *feed;
-	struct fold *shown;    /* or NULL: nothing yet */
-	struct fold *before;   /* what was shown before, until it is released */
-	struct fold *aside;    /* what came while nobody asked for something newer, or NULL */
-	unsigned int fades;    /* how often what is shown would have faded meanwhile */
-	VEC(uint64_t) weights; /* by event: of a sample; 0 = not known */
+	struct fold *shown;  /* or NULL: nothing yet */
+	struct fold *before; /* what was shown before, until it is released */
+	struct fold *aside;  /* what came while nobody asked for something newer, or NULL */
+	unsigned int fades;  /* how often what is shown would have faded meanwhile */
 };
 
 /* A recording that is being made of what is measured. */
@@ -77,6 +76,7 @@ struct top {
 	char *function;		 /* by a key of the text: options.sym_annotate then; or NULL */
 	unsigned int code_event; /* of the text: whose instructions are shown */
 	struct top_interval interval;
+	VEC(uint64_t) weights;	      /* by event: the last samples' periods, about; 0 = not known */
 	uint64_t lost;		      /* when the last interval ended */
 	uint32_t pid;		      /* only samples of this process, or 0 = of all */
 	uint32_t tid;		      /* the same with a thread */
@@ -111,6 +111,8 @@ void top_history_set_aside(struct top *top, struct top_history *history);
 void top_history_carry(const struct top_history *history, struct carrying *carrying);
 /* Nothing refers to what was shown before any more. */
 void top_history_release(struct top_history *history);
+/* What a sample weighs now: what has faded to much less is dropped. */
+void top_weigh(struct top *top, const struct event *event, uint64_t period);
 /* -K and -U. */
 bool top_hides(const struct top_options *options, unsigned int cpumode);
 

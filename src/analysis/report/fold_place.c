@@ -17,6 +17,7 @@
 enum {
 	FRAME_WAYS = 4,
 	FRAME_SLOTS_LEAST = 1 << 12,
+	FRAME_SLOTS_LIVE = 1 << 14, /* of a few seconds after the other */
 	FRAME_SLOTS_MOST = 1 << 18,
 	RANGE_SLOTS_MOST = 1 << 17,
 	SYMBOL_SLOTS = 1 << 14,
@@ -34,8 +35,8 @@ struct place_frame {
 	uint32_t frame;
 };
 
-/* For pictures and live views, where all of a symbol is one frame (in pictures also all of a file without symbols), a place may be all addresses of some granules of a
- * block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE, too.
+/* For pictures and live views, where all of a symbol is one frame (in pictures also all of a file without symbols), a place may be all
+ * addresses of some granules of a block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE, too.
  *
  *	block of 256 bytes  |g g g g|g g g g|g g g g|g g g g|     granules of 16
  *	symbols             |one    |two                 |        a range each; the granule in which `two` ends has none
@@ -71,7 +72,7 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	const struct fold_options *options = tables->options;
 	bool picture = options->loose && options->by_file;
 	bool ranges = (picture || options->any_address) && !options->by_address && !options->by_line;
-	uint64_t slots = FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
+	uint64_t slots = options->any_address ? FRAME_SLOTS_LIVE : FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
 	while (slots < most && slots * 4 < samples)
 		slots *= 2;
 	*places = (struct fold_places){.tables = tables,

@@ -40,8 +40,8 @@ static void leave_out_others(struct rows *rows)
 			rows->order[rows->shown_count++] = rows->order[i];
 }
 
-/* All rows are sorted: where keys contradict each other, rows that aren't shown have a say in the order of the others. Not where few of many
- * are asked for, and the first key, a sum, says which ones come into question: names of the others need no order, either. */
+/* All rows are sorted: where keys contradict each other, rows that aren't shown have a say in the order of the others. Not where few of
+ * many are asked for, and the first key, a sum, says which ones come into question: names of the others need no order, either. */
 static void make_order(struct rows *rows)
 {
 	bool chosen = rows_can_choose(rows);

@@ -147,8 +147,8 @@ static void add_faded(const struct top *top, struct fold *sum, struct fold *olde
 
 void top_history_set_aside(struct top *top, struct top_history *history)
 {
+	add_faded(top, history->fold, history->aside, 1);
 	struct fold *sum = fold_swap(history->fold);
-	add_faded(top, sum, history->aside, 1);
 	fold_finish(sum);
 	fold_destroy(history->aside);
 	history->aside = sum;
@@ -157,14 +157,15 @@ void top_history_set_aside(struct top *top, struct top_history *history)
 
 struct fold *top_history_next(struct top *top, struct top_history *history, bool due)
 {
-	struct fold *last = history->shown, *next = fold_swap(history->fold);
+	struct fold *last = history->shown;
+	if (!top->restarts && !(due && top->options->zero))
+		add_faded(top, history->fold, last, history->fades + due);
+	if (!top->restarts)
+		add_faded(top, history->fold, history->aside, due);
+	struct fold *next = fold_swap(history->fold);
 	if (top->restarts) {
 		fold_destroy(next);
 		next = create(top, history);
-	} else {
-		if (!(due && top->options->zero))
-			add_faded(top, next, last, history->fades + due);
-		add_faded(top, next, history->aside, due);
 	}
 	drop_aside(history);
 	fold_finish(next);

@@ -36,7 +36,8 @@ struct place_frame {
 };
 
 /* For pictures and live views, where all of a symbol is one frame (in pictures also all of a file without symbols), a place may be all
- * addresses of some granules of a block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE, too.
+ * addresses of some granules of a block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE,
+ * too.
  *
  *	block of 256 bytes  |g g g g|g g g g|g g g g|g g g g|     granules of 16
  *	symbols             |one    |two                 |        a range each; the granule in which `two` ends has none

@@ -590,8 +590,13 @@ static void first_rows_of_many(void **state)
 	const struct event *event = reading.session->reader->events.events.data[0];
 	struct intern strings = {0};
 	struct key_context context = {.fold = fold, .session = reading.session, .resolver = reading.resolver, .strings = &strings};
-	struct rows_options options = {
-		.events = &event, .event_count = 1, .keys = keys + 1, .key_count = 2, .sort = keys, .sort_skipped = skipped, .sort_count = 3};
+	struct rows_options options = {.events = &event,
+				       .event_count = 1,
+				       .keys = keys + 1,
+				       .key_count = 2,
+				       .sort = keys,
+				       .sort_skipped = skipped,
+				       .sort_count = 3};
 	struct rows *all = rows_create(fold, &context, &options);
 	for (options.most = 1; options.most < all->row_count; options.most += options.most / 4 + 1) {
 		struct rows *some = rows_create(fold, &context, &options);

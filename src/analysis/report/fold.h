@@ -66,6 +66,8 @@ struct fold_options {
 	bool by_address;	    /* two addresses in one symbol are two frames */
 	bool by_line;		    /* the same, by addresses in memory; but call graphs don't tell them apart (fold->functions) */
 	bool by_file;		    /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
+	bool any_address;	    /* where a function is one frame, any address of it may stand for that, sampled or not; feeds
+				     * and merges are one thread's. For live views: quicker */
 	bool keep_outermost;	    /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	enum stack_inlines inlines; /* which stacks have a frame for each inlined function */
 	bool by_weight;		    /* a sample's period is its weight (what an access cost), at least 1 */

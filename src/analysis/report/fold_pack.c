@@ -366,6 +366,8 @@ static void measure(struct packing *packing)
 		tables->frames[i].first = (uint32_t)fold->frame_count;
 		set->pieces[i].first = (uint32_t)fold->piece_count;
 		set->pieces[i].first_frame = (uint32_t)frame_ids;
+		fold->private->firsts[i] = (uint32_t)fold->frame_count;
+		fold->private->kept_frames[i] = tables->frames[i].kept;
 		fold->frame_count += tables->frames[i].frames.len;
 		fold->piece_count += set->pieces[i].count;
 		fold->entry_count += set->entries[i].count;
@@ -380,6 +382,7 @@ static void measure(struct packing *packing)
 			latest = key > latest ? key : latest;
 		}
 	}
+	fold->private->lineage = tables->lineage;
 	packing->earliest = earliest;
 	packing->span = latest < earliest ? 1 : (latest - earliest) / TIME_BUCKETS + 1;
 	fold->frames = mem_alloc_array(fold->frame_count + 1, sizeof(*fold->frames));

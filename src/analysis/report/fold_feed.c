@@ -278,7 +278,8 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 {
 	struct fold *fold = fold_create(session, resolver, options);
 	const struct reader *reader = session->reader;
-	bool small = !options->extra_words && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE;
+	bool small =
+		!options->extra_words && !options->apart && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE;
 	fold->private->options.loose &= small && options->chains && !options->branches && options->by_file && !options->by_line;
 	if (small)
 		fold->private->tables->records = reader->records;
@@ -287,7 +288,7 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 		fold_destroy(fold);
 		return error;
 	}
-	finish(fold, options->extra_words > 0);
+	finish(fold, options->extra_words > 0 || options->apart);
 	*ret = fold;
 	return NULL;
 }

@@ -78,7 +78,8 @@ static inline bool fold_by_memory(const struct fold_options *options)
 /* Whether more of a sample is looked at than its fixed part. */
 static inline bool fold_needs_whole_samples(const struct fold_options *options)
 {
-	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
+	return options->chains || options->branches || options->branch_history || options->extra || options->apart || options->accept ||
+	       options->by_weight;
 }
 
 /* ---- what all feeds share ---- */
@@ -257,6 +258,8 @@ struct fold_set {
 	bool copies_records; /* FOLD_RECORDS_COPIED */
 	bool shares_frames;  /* pieces keep what they have in common with others once */
 	bool has_extra;
+	bool apart;		/* options.apart: entries aren't looked for */
+	uint32_t added;		/* so many entries, of those that are apart */
 	const uint8_t *records; /* entries are kept small: the first record; or NULL */
 	size_t entry_size;	/* of those that are kept */
 	VEC(uint32_t) whos;	/* by actor: the one that stands for all that entries don't tell apart; of actors that the set knows */
@@ -289,6 +292,8 @@ void fold_set_init(struct fold_set *set, const struct fold_options *options, con
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
 void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
+/* Adds an entry to a shard, as it is, to a set whose entries are apart. */
+void fold_set_push(struct fold_set *set, unsigned int shard, const struct set_entry *entry);
 /* Asks for the memory of the entry that probably has this hash. */
 void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash);
 /* To be told before the first entry of an actor. */

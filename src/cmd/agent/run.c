@@ -270,7 +270,7 @@ static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
 	shed_symbols(agent);
-	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
+	if (agent_cost_end(&agent->cost, agent->written))
 		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)
@@ -306,7 +306,7 @@ static struct error *loop(struct agent *agent)
 	struct error *error = NULL;
 	bool started = false;
 	while (session_next(agent->opening.session, &record, &error) > 0) {
-		agent->records++;
+		agent_window_count(agent, &record);
 		if (agent->begun && !started) {
 			start(agent);
 			started = true;

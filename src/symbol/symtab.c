@@ -81,7 +81,7 @@ void symbol_builder_deinit(struct symbol_builder *builder)
 /* The readable name of a symbol for comparing; *ret_owned is to be freed. */
 static const char *readable_name(const struct symbol *symbol, char **ret_owned)
 {
-	*ret_owned = symbol->mangled ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
+	*ret_owned = symbol->mangled && demangle_candidate(symbol->name) ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
 	return *ret_owned ? *ret_owned : symbol->name;
 }
 
@@ -210,9 +210,8 @@ static void keep_one_of_each(struct symbol_builder *builder)
 
 void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
 {
-	if (builder->demangle)
-		for (size_t i = 0; i < builder->symbols.len; i++)
-			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name);
+	for (size_t i = 0; builder->demangle && i < builder->symbols.len; i++)
+		builder->symbols.data[i].mangled = true;
 	sort_by_start(builder);
 	stretch_unsized(builder, kallsyms);
 	keep_one_of_each(builder);
@@ -448,10 +447,10 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 static char *readable_name_at(const struct symtab *symtab, size_t index)
 {
 	const struct packed_symbol *packed = &symtab->private->symbols[index];
-	if (!packed->mangled && !packed->in_file)
+	if (!packed->in_file && !(packed->mangled && demangle_candidate(symtab->private->names + packed->name)))
 		return NULL;
 	char *name = symtab_raw_name(symtab, index);
-	char *readable = packed->mangled ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
+	char *readable = packed->mangled && demangle_candidate(name) ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
 	if (!readable)
 		return name;
 	free(name);

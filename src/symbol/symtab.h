@@ -18,7 +18,7 @@ struct symbol {
 	const char *name;     /* demangled in symbols of a table, as in the file while one is put together. Views make it safe to print */
 	uint8_t binding;      /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
 	uint8_t type;	      /* STT_FUNC, STT_OBJECT, … */
-	bool mangled : 1;     /* while a table is put together: whether the name isn't readable yet */
+	bool mangled : 1;     /* while a table is put together: whether the name may have to be made readable */
 	bool inlined : 1;     /* made for a function that debug information says was inlined here; in no table */
 	bool ifunc_alias : 1; /* another name of this address is an indirect function */
 	uint32_t index;	      /* in its table */

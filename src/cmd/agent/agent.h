@@ -291,4 +291,4 @@ void agent_recorder_end(struct agent *agent);
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;
+extern const struct command cmd_agent_rollup, cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;

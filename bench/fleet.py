@@ -57,6 +57,14 @@ def load(server, table, words, settings=""):
                        stdin=rows.stdout, check=True)
 
 
+def add_windows(server, since=0):
+    """What hosts say of the samples that were loaded in bulk."""
+    server.ask("INSERT INTO perf.windows (id, host, host_id, begin, begin_ns, end_ns, rows, taken, stored, lost, dropped) SELECT "
+               "toFixedString(substring(hex(MD5(concat(host, toString(time)))), 1, 16), 16), host, 'host', time, toUInt64(toUInt32(time)) * 1000000000, "
+               "toUInt64(toUInt32(time)) * 1000000000 + 60000000000, toUInt32(count()), sum(count), sum(count), 0, 0 FROM perf.samples "
+               f"WHERE time >= toDateTime({since}) GROUP BY host, time")
+
+
 def windows_a_second(server, program, connections=4, windows=600):
     """Small inserts, as agents send them: one window's samples each."""
     bodies = [gzip.compress(subprocess.run([program, "samples", "1", str(number), "1", str(SECOND + 86400 + number % 60), "140"], capture_output=True, check=True).stdout, 1)
@@ -138,6 +146,10 @@ def measure_cluster(options, perf, program):
                 load(first, f"samples{COLUMNS.replace(' ', '+')}", [program, "samples", str(options.hosts), str(hour * 60), "60", str(SECOND), str(options.per_minute)],
                      "&insert_distributed_sync=1")
         print(f"{options.hours} hours more, in bulk: {loading}", flush=True)
+        add_windows(first, SECOND + 3600)
+        with Timed(*servers) as adding:
+            subprocess.run([perf, "agent", "rollup", "--from", first.url(), "--time", f"@{SECOND},@{SECOND + 86400}"], check=True)
+        print(f"their sums: {adding}", flush=True)
         with Timed(*servers) as merging:
             for server in servers:  # others hand it on, which not all versions can
                 if server.ask("SELECT is_leader FROM system.replicas WHERE table = 'samples_local'") == "1":
@@ -160,6 +172,19 @@ def measure_cluster(options, perf, program):
         print(f"fleet top answers of what is left: {left:,} samples")
     finally:
         cluster.stop()
+
+
+def measure_flame_graphs(options, perf, server, what):
+    times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 3600},@{SECOND + 7200}"}
+    for name, span, where in (("24 h of the service", times["all"], ""), ("24 h of one host", times["all"], " and host = 'web-0007.eu.example.com'"),
+                              ("1 h of the service", times["1 h"], "")):
+        before = os.times()
+        with Timed(server) as asked:
+            subprocess.run([perf, "flamegraph", "--from", server.url(), "--time", span, "--where", "service = 'checkout'" + where, "-o", options.folder / "out.html"],
+                           stderr=subprocess.DEVNULL, check=True)
+        after = os.times()
+        own = after.children_user + after.children_system - before.children_user - before.children_system
+        print(f"flame graph {what}, {name}: {asked}, and perf itself {own:.2f} s", flush=True)
 
 
 def main():
@@ -195,19 +220,14 @@ def main():
         size, = server.numbers("SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'perf' AND table = 'samples' AND active")
         print(f"merged in {merging}; {size / samples:.2f} bytes a sample, {size / rows:.2f} a row, {size / 1e6:,.0f} MB")
         print(server.ask("SELECT name, round(data_compressed_bytes / %d, 3) FROM system.columns WHERE database = 'perf' AND table = 'samples'" % samples))
-        times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 3600},@{SECOND + 7200}"}
-        for name, span, where in (("24 h of the service", times["all"], ""), ("24 h of one host", times["all"], " and host = 'web-0007.eu.example.com'"),
-                                  ("1 h of the service", times["1 h"], "")):
-            before = os.times()
-            with Timed(server) as asked:
-                subprocess.run([perf, "flamegraph", "--from", server.url(), "--time", span, "--where", "service = 'checkout'" + where, "-o", options.folder / "out.html"],
-                               stderr=subprocess.DEVNULL, check=True)
-            after = os.times()
-            own = after.children_user + after.children_system - before.children_user - before.children_system
-            print(f"flame graph, {name}: {asked}, and perf itself {own:.2f} s", flush=True)
-        with Timed(server) as asked:
-            server.ask(f"SELECT stack, sum(value), sum(count) FROM perf.samples WHERE service = 'checkout' GROUP BY stack FORMAT Null")
-        print(f"… the sums alone, 24 h: {asked}")
+        measure_flame_graphs(options, perf, server, "of samples")
+        add_windows(server)
+        with Timed(server) as adding:
+            subprocess.run([perf, "agent", "rollup", "--from", server.url(), "--time", f"@{SECOND},@{SECOND + 86400}"], stdout=subprocess.DEVNULL, check=True)
+        server.ask("OPTIMIZE TABLE perf.sums FINAL")
+        size, = server.numbers("SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'perf' AND table = 'sums' AND active")
+        print(f"sums of hours: {adding}; {size / samples:.3f} bytes a sample", flush=True)
+        measure_flame_graphs(options, perf, server, "of sums")
     finally:
         server.kill()
 

@@ -63,6 +63,7 @@ struct symtab_private {
 	VEC(struct large_size) large_sizes; /* by index */
 	struct symbol *_Atomic *made;	    /* of each symbol; NULL: nobody has looked it up */
 	char *names;			    /* one block */
+	size_t names_size;		    /* its bytes */
 	struct mapping file;		    /* where the others are */
 	size_t name_limit;		    /* bytes at which names are cut */
 	bool sparing;
@@ -268,6 +269,7 @@ static void place_names(struct symtab_private *private, const struct symbol *sym
 		if (!is_in(&private->file, symbols[i].name))
 			total += strnlen(symbols[i].name, private->name_limit) + 1;
 	private->names = mem_alloc(total);
+	private->names_size = total;
 	for (size_t i = 0; i < count; i++) {
 		struct packed_symbol *packed = &private->symbols[i];
 		packed->in_file = is_in(&private->file, symbols[i].name);
@@ -388,6 +390,20 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	symtab->private = private;
 	private->name_count = count;
 	return symtab;
+}
+
+size_t symtab_bytes(const struct symtab *symtab)
+{
+	enum { NAME = 64 };
+	const struct symtab_private *private = symtab->private;
+	size_t of_interval = private->far_starts ? sizeof(*private->far_starts) : sizeof(*private->starts);
+	size_t of_symbol = sizeof(*private->symbols) + sizeof(*private->made), made = 0;
+	of_interval += private->owners ? sizeof(*private->owners) : 0;
+	of_symbol += private->intervals ? sizeof(*private->intervals) : 0;
+	for (size_t i = 0; i < symtab->count; i++)
+		made += atomic_load_explicit(&private->made[i], memory_order_relaxed) != NULL;
+	return sizeof(*symtab) + sizeof(*private) + symtab->count * of_symbol + private->interval_count * of_interval + private->names_size +
+	       made * (sizeof(struct symbol) + NAME);
 }
 
 void symtab_destroy(struct symtab *symtab)

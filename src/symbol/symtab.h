@@ -37,6 +37,8 @@ struct symtab {
 	} * segments;
 	size_t segment_count;
 	struct symtab_private *private;
+	_Atomic bool used;  /* since it was last asked whether it was: resolver_shed() */
+	unsigned int idle; /* how often it was not */
 };
 
 struct elf_file;
@@ -74,6 +76,8 @@ const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
 bool symtab_bounds(const struct symtab *symtab, uint64_t *ret_start, uint64_t *ret_end);
 /* By name, demangled; NULL when there is none. Thread-safe; builds nothing, walks the table. */
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name);
+/* About how many bytes it takes. */
+size_t symtab_bytes(const struct symtab *symtab);
 void symtab_destroy(struct symtab *symtab);
 
 /* Putting one together. Names may point anywhere: symtab_build() copies those that stay, but for names in `file`. */

@@ -63,7 +63,6 @@ struct symtab_private {
 	VEC(struct large_size) large_sizes; /* by index */
 	struct symbol *_Atomic *made;	    /* of each symbol; NULL: nobody has looked it up */
 	char *names;			    /* one block */
-	size_t names_size;		    /* its bytes */
 	struct mapping file;		    /* where the others are */
 	size_t name_limit;		    /* bytes at which names are cut */
 	bool sparing;
@@ -86,15 +85,10 @@ static const char *readable_name(const struct symbol *symbol, char **ret_owned)
 	return *ret_owned ? *ret_owned : symbol->name;
 }
 
-static size_t underscores(const char *name)
-{
-	return strspn(name, "_");
-}
-
 static bool name_preferred(const char *a, const char *b)
 {
-	if (underscores(a) != underscores(b))
-		return underscores(a) < underscores(b);
+	if (strspn(a, "_") != strspn(b, "_"))
+		return strspn(a, "_") < strspn(b, "_");
 	if (strlen(a) != strlen(b))
 		return strlen(a) > strlen(b);
 	/* Kernels before 4.17 had "SyS_x" as aliases of "sys_x". */
@@ -269,7 +263,6 @@ static void place_names(struct symtab_private *private, const struct symbol *sym
 		if (!is_in(&private->file, symbols[i].name))
 			total += strnlen(symbols[i].name, private->name_limit) + 1;
 	private->names = mem_alloc(total);
-	private->names_size = total;
 	for (size_t i = 0; i < count; i++) {
 		struct packed_symbol *packed = &private->symbols[i];
 		packed->in_file = is_in(&private->file, symbols[i].name);
@@ -394,16 +387,11 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 
 size_t symtab_bytes(const struct symtab *symtab)
 {
-	enum { NAME = 64 };
-	const struct symtab_private *private = symtab->private;
-	size_t of_interval = private->far_starts ? sizeof(*private->far_starts) : sizeof(*private->starts);
-	size_t of_symbol = sizeof(*private->symbols) + sizeof(*private->made), made = 0;
-	of_interval += private->owners ? sizeof(*private->owners) : 0;
-	of_symbol += private->intervals ? sizeof(*private->intervals) : 0;
+	enum { KEPT = 30, MADE = sizeof(struct symbol) + 64 };
+	size_t made = 0;
 	for (size_t i = 0; i < symtab->count; i++)
-		made += atomic_load_explicit(&private->made[i], memory_order_relaxed) != NULL;
-	return sizeof(*symtab) + sizeof(*private) + symtab->count * of_symbol + private->interval_count * of_interval + private->names_size +
-	       made * (sizeof(struct symbol) + NAME);
+		made += atomic_load_explicit(&symtab->private->made[i], memory_order_relaxed) != NULL;
+	return sizeof(*symtab) + symtab->count * KEPT + made * MADE;
 }
 
 void symtab_destroy(struct symtab *symtab)

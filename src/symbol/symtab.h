@@ -37,7 +37,7 @@ struct symtab {
 	} * segments;
 	size_t segment_count;
 	struct symtab_private *private;
-	_Atomic bool used;  /* since it was last asked whether it was: resolver_shed() */
+	_Atomic bool used; /* since it was last asked whether it was: resolver_shed() */
 	unsigned int idle; /* how often it was not */
 };
 

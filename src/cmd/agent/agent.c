@@ -12,8 +12,8 @@
  */
 #include "cmd/agent/agent.h"
 
-static const struct command *const subcommands[] = {
-	&cmd_agent_check, &cmd_agent_push, &cmd_agent_rollup, &cmd_agent_run, &cmd_agent_schema, &cmd_agent_status, &cmd_agent_symbolize, NULL};
+static const struct command *const subcommands[] = {&cmd_agent_check,  &cmd_agent_push,	  &cmd_agent_rollup,	&cmd_agent_run,
+						    &cmd_agent_schema, &cmd_agent_status, &cmd_agent_symbolize, NULL};
 static const char *const usage[] = {"[run] [OPTIONS]",
 				    "check [--config FILE]",
 				    "status [--json]",

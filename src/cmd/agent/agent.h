@@ -241,9 +241,9 @@ struct agent {
 	struct flight *flight;		      /* or NULL */
 	struct agent_rate rates[AGENT_RATES]; /* the last ones, the newest first: samples come late */
 	struct agent_records written;
-	bool begun;			      /* samples count */
-	bool reload;			      /* is wanted */
-	bool lost_told;			      /* the kernel counts lost samples of counters (Linux 6.0) */
+	bool begun;	/* samples count */
+	bool reload;	/* is wanted */
+	bool lost_told; /* the kernel counts lost samples of counters (Linux 6.0) */
 	/* The open window: */
 	uint64_t wall_ns, mono_ns, boot_ns; /* when it began */
 	uint64_t count;			    /* samples that came */
@@ -291,4 +291,5 @@ void agent_recorder_end(struct agent *agent);
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_rollup, cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;
+extern const struct command cmd_agent_rollup, cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status,
+	cmd_agent_symbolize;

@@ -51,7 +51,7 @@ struct flight {
 	bool wanted;
 	struct flight_causes causes; /* of the recording that is wanted */
 	struct flight_writer writer;
-	uint64_t settled[3];	     /* ends of the last rounds: all before the last of them has come (capture/live.h) */
+	uint64_t settled[3]; /* ends of the last rounds: all before the last of them has come (capture/live.h) */
 	uint64_t quiet_until;
 	struct flight_counts counts;
 };

@@ -114,17 +114,17 @@ struct error *flight_write(const struct session *session, const struct flight_ri
 enum { FLIGHT_STUCK = 4 };
 /* All zero: none. */
 struct flight_writer {
-	pid_t pid;	/* who writes; 0 = nobody does */
-	uint64_t until; /* has so long for it */
+	pid_t pid;		   /* who writes; 0 = nobody does */
+	uint64_t until;		   /* has so long for it */
 	pid_t stuck[FLIGHT_STUCK]; /* who had too long, was killed, and isn't gone yet */
 	size_t stuck_count;
 };
 
 enum flight_written {
-	FLIGHT_NONE,	/* nobody writes */
-	FLIGHT_WRITES,	/* it isn't done */
+	FLIGHT_NONE,   /* nobody writes */
+	FLIGHT_WRITES, /* it isn't done */
 	FLIGHT_WRITTEN,
-	FLIGHT_FAILED,	/* why has been said */
+	FLIGHT_FAILED, /* why has been said */
 };
 
 /* A process does `write`, and has written when that returns true. False: there can be none. Nobody may write yet. */

@@ -155,9 +155,9 @@ struct watched {
 	struct bpf_slow_calls *calls; /* LATENCY */
 	uint64_t missed, missed_told; /* calls that came too fast; when that was said last */
 	unsigned int taken;	      /* calls in this look */
-	int file;      /* LOAD, PRESSURE; -1 = none */
-	bool above;    /* when it was looked at last */
-	uint64_t time; /* of that look; 0 = none yet */
+	int file;		      /* LOAD, PRESSURE; -1 = none */
+	bool above;		      /* when it was looked at last */
+	uint64_t time;		      /* of that look; 0 = none yet */
 	uint64_t total_us;
 };
 

@@ -61,10 +61,11 @@ static void set_version(fleet_hour_list *hours, uint64_t begin, uint64_t version
 static struct error *ask_versions(struct clickhouse *clickhouse, const struct fleet_period *whole, fleet_hour_list *hours)
 {
 	struct strbuf sql = {0}, answer = {0};
-	strbuf_printf(&sql,
-		      "SELECT toUInt64(toUInt32(hour)) AS begin, max(version), argMax(digest, version) FROM hours WHERE hour >= toDateTime(%" PRIu64
-		      ") AND hour < toDateTime(%" PRIu64 ") GROUP BY begin FORMAT RowBinary",
-		      whole->from, whole->to);
+	strbuf_printf(
+		&sql,
+		"SELECT toUInt64(toUInt32(hour)) AS begin, max(version), argMax(digest, version) FROM hours WHERE hour >= toDateTime(%" PRIu64
+		") AND hour < toDateTime(%" PRIu64 ") GROUP BY begin FORMAT RowBinary",
+		whole->from, whole->to);
 	struct error *error = clickhouse_ask(clickhouse, strbuf_str(&sql), SKIP, ANSWER_MAX, &answer);
 	struct cursor cursor = cursor_init(strbuf_str(&answer), answer.len, false);
 	while (!error && cursor_left(&cursor)) {
@@ -124,7 +125,8 @@ static struct error *insert_sums(struct clickhouse *clickhouse, const struct fle
 	struct strbuf sql = {0};
 	strbuf_printf(&sql,
 		      "INSERT INTO sums (hour, service, event, stack, value, count, version) SELECT toDateTime(%" PRIu64
-		      "), service, event, stack, sum(value), sum(count), toUInt64(%" PRIu64 ") FROM samples%s GROUP BY service, event, stack",
+		      "), service, event, stack, sum(value), sum(count), toUInt64(%" PRIu64
+		      ") FROM samples%s GROUP BY service, event, stack",
 		      hour->begin, version, where);
 	struct error *error = insert(clickhouse, &sql);
 	strbuf_deinit(&sql);
@@ -135,7 +137,8 @@ static struct error *insert_hour(struct clickhouse *clickhouse, const struct fle
 {
 	struct strbuf sql = {0};
 	strbuf_printf(&sql,
-		      "INSERT INTO hours (hour, version, digest) SELECT toDateTime(%" PRIu64 "), toUInt64(%" PRIu64 "), toUInt64(%" PRIu64 ")",
+		      "INSERT INTO hours (hour, version, digest) SELECT toDateTime(%" PRIu64 "), toUInt64(%" PRIu64 "), toUInt64(%" PRIu64
+		      ")",
 		      hour->begin, version, hour->digest);
 	struct error *error = insert(clickhouse, &sql);
 	strbuf_deinit(&sql);
@@ -188,7 +191,8 @@ static void add_sums(const fleet_hour_list *hours, const char *condition, bool *
 		if (!*before)
 			strbuf_printf(sql, "%sSELECT stack, sum(value) AS v, sum(count) AS c FROM sums WHERE (hour, version) IN (",
 				      *first ? "" : " UNION ALL ");
-		strbuf_printf(sql, "%s(toDateTime(%" PRIu64 "), toUInt64(%" PRIu64 "))", before, hours->data[i].begin, hours->data[i].version);
+		strbuf_printf(sql, "%s(toDateTime(%" PRIu64 "), toUInt64(%" PRIu64 "))", before, hours->data[i].begin,
+			      hours->data[i].version);
 		before = ", ";
 	}
 	if (!*before)

@@ -113,7 +113,8 @@ static void add_from_samples(struct asking *asking, const struct fleet_question 
 	asking->slice_length = question->slices ? seconds / question->slices + 1 : 0;
 	strbuf_add_str(sql, "SELECT ");
 	if (asking->slice_length)
-		strbuf_printf(sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", period->from, asking->slice_length);
+		strbuf_printf(sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", period->from,
+			      asking->slice_length);
 	strbuf_add_str(sql, "stack, sum(value), sum(count) FROM samples");
 	fleet_period_add_where(period, sql);
 	strbuf_printf(sql, "%s GROUP BY %sstack FORMAT RowBinary", condition, asking->slice_length ? "slice, " : "");

@@ -123,7 +123,7 @@ static struct error *parse_comparison(struct parsing *parsing, struct strbuf *re
 	return expected(parsing, "one of = != < <= > >= like in");
 }
 
-/* Columns of samples are compared there; of what samples refer to, all that is alike is found first. True: it is about a host or a label. */
+/* Columns of samples are compared there; of what samples refer to, all that is alike is found first. True: it's about hosts or labels. */
 static bool add_condition(struct strbuf *sql, const char *name, size_t length, const char *comparison)
 {
 	static const struct {

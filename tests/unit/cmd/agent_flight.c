@@ -232,12 +232,8 @@ static void stuck_writer(void **state)
 int cmd_agent_flight_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ring),
-		cmocka_unit_test(history),
-		cmocka_unit_test(order),
-		cmocka_unit_test(triggers),
-		cmocka_unit_test(writer),
-		cmocka_unit_test(stuck_writer),
+		cmocka_unit_test(ring),	    cmocka_unit_test(history), cmocka_unit_test(order),
+		cmocka_unit_test(triggers), cmocka_unit_test(writer),  cmocka_unit_test(stuck_writer),
 	};
 	return cmocka_run_group_tests_name("cmd/agent_flight", tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ struct fleet_hour_sums {
 /* Makes the sums of an hour, `version` being greater than earlier ones. They count if all samples were found that are stored. */
 struct error *fleet_hour_add(struct clickhouse *clickhouse, const struct fleet_hour *hour, uint64_t version, struct fleet_hour_sums *ret);
 
-/* " FROM (…)": stacks with `v`alue and `c`ount, some perhaps twice, of sums where hours have them and of samples for the rest of the period.
+/* " FROM (…)": stacks with `v`alue and `c`ount, some perhaps twice, of sums where hours have them and of samples for the rest of the time.
  * `condition`: "" or " AND …", of columns that both have. */
 void fleet_hours_add_from(const fleet_hour_list *hours, const struct fleet_period *period, const char *condition, struct strbuf *sql);
 /* " WHERE …": the samples of a period. */

@@ -358,7 +358,7 @@ static void forget_what_ended(struct stack_chains *chains)
 
 void stack_chains_shed(struct stack_chains *chains)
 {
-	resolver_shed(chains->resolver);
+	resolver_shed(chains->resolver, 0);
 	drop_cache(chains);
 }
 

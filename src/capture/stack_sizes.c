@@ -35,7 +35,7 @@ struct size_series {
 static const struct size_series sizes_in_files = {4, {SAMPLING_STACK_FIRST, 16384, 32768, SAMPLING_STACK_MAX}};
 static const struct size_series sizes_unwound = {5, {4096, SAMPLING_STACK_DEFAULT, 16384, SAMPLING_STACK_UNWOUND, SAMPLING_STACK_MAX}};
 /* For so long, and of so many samples, a smaller size must have been enough before it is used. */
-enum { SHRINK_NS = 200000000, SHRINK_SAMPLES = 200, LONGER = 8 };
+enum { SHRINK_NS = 1000000000, SHRINK_SAMPLES = 1000, LONGER = 8 };
 
 /* An event whose copies are sized. */
 struct sized_event {

@@ -497,7 +497,7 @@ def test_copies_grow(perf, live, tmp_path, program):
 def test_copies_shrink(perf, live, tmp_path, program):
     """Where little of them has long been needed; the first deep stack makes them large again. Events that ask for it by themselves are no exception."""
     path = tmp_path / "data"
-    done = perf("record", "-vv", "-o", path, "-e", "cpu-clock/period=1000000,call-graph=auto/u", "--call-graph", "auto,copy", "--", "sh", "-c", f"{program} 10 0.5; {program} 300 0.3")
+    done = perf("record", "-vv", "-o", path, "-e", "cpu-clock/period=1000000,call-graph=auto/u", "--call-graph", "auto,copy", "--", "sh", "-c", f"{program} 10 1.8; {program} 300 0.3")
     assert done.returncode == 0, done.stderr
     sizes = re.findall(r"copies of (\d+) bytes, which were of (\d+) \(target thread 0\)", done.stderr)
     assert sizes[0] == ("4096", "32768"), done.stderr

@@ -284,10 +284,12 @@ static void grow(struct stack_sizes *sizes, size_t thread, uint64_t needed)
 	resize(sizes, thread, size);
 }
 
-/* Stacks vary: a size is enough for what takes up to three quarters of it. */
+/* Stacks vary: a size is enough for what takes up to three quarters of it; of programs with large frames up to a half. */
 static bool is_enough(const struct stack_sizes *sizes, unsigned int size, uint64_t depth)
 {
-	return depth <= sizes->series->bytes[size] / 4 * 3;
+	uint32_t bytes = sizes->series->bytes[size];
+
+	return depth <= (bytes < SAMPLING_STACK_UNWOUND ? bytes / 4 * 3 : bytes / 2);
 }
 
 /* A stack of so many bytes was whole. */
@@ -315,7 +317,7 @@ static void note_depth(struct stack_sizes *sizes, size_t thread, const struct sa
 
 void stack_sizes_await(struct stack_sizes *sizes, struct poller *poller, uint64_t tag)
 {
-	enum { FIRST_NS = 4000000, LAST_NS = 32000000 };
+	enum { FIRST_NS = 4000000, LAST_NS = 16000000 };
 	uint64_t ticks;
 
 	if (sizes->every_ns == LAST_NS) {

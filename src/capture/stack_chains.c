@@ -421,8 +421,8 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 	unsigned int reason = end.reason;
 	bool grows = event->stack_grows && chains->sizes;
 	if (grows)
-		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT);
-	if (grows && reason == UNWIND_SHORT && sample->stack_size <= SAMPLING_STACK_MAX / 2)
+		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT, end.depth);
+	if (grows && reason == UNWIND_SHORT && sample->stack_size < SAMPLING_STACK_MAX)
 		reason = STACK_END_BEFORE_GROWTH;
 	stack_ends_add(&chains->ends, reason, end.dso, 1);
 	return count;

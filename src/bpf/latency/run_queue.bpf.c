@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /* How long threads wait for a CPU: from the wake-up, or from losing the CPU while they could go on, until they run. Events tell of the
- * thread that comes only its number. Where the sums depend on whose thread it is, and that isn't known yet, a delay is added when the
- * thread leaves the CPU again: then it is the one that runs. */
+ * thread that comes only its number. Where the sums depend on whose thread it is, a delay is added when the thread leaves the CPU again:
+ * then it is the one that runs. */
 #include "bpf/latency/run_queue_shared.h"
 #include "bpf/sched_tracepoints.bpf.h"
 
@@ -155,13 +155,13 @@ static __always_inline void add_delay(uint64_t key, uint64_t delay)
 		__sync_val_compare_and_swap(&into->min, before, delay ? delay : 1);
 }
 
-/* Whether delays are added to what is this CPU's alone: no process has a sum of its own. */
-static __always_inline bool is_by_cpu(void)
+/* Whether a delay can be added when it ends: to what is this CPU's alone. */
+static __always_inline bool is_anonymous(void)
 {
-	return config.by == RUN_QUEUE_BY_NOTHING || config.by == RUN_QUEUE_BY_CPU;
+	return !config.by_target && (config.by == RUN_QUEUE_BY_NOTHING || config.by == RUN_QUEUE_BY_CPU);
 }
 
-static __always_inline void add_to_cpu(uint64_t delay)
+static __always_inline void add_anonymous(uint64_t delay)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct run_queue_sums *into = bpf_map_lookup_elem(&cpu_sums, &cpu);
@@ -205,13 +205,11 @@ static __always_inline void add_own_delay(uint32_t tid, struct run_queue_thread 
 
 	if (config.by_target && !is_own(tid, thread))
 		return;
-	if (is_by_cpu()) {
-		add_to_cpu(thread->delay);
-		return;
-	}
 	if (config.by == RUN_QUEUE_BY_PROCESS && bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
 		return;
-	if (config.by == RUN_QUEUE_BY_PROCESS)
+	if (config.by == RUN_QUEUE_BY_CPU)
+		key = bpf_get_smp_processor_id();
+	else if (config.by == RUN_QUEUE_BY_PROCESS)
 		key = ids.tgid;
 	else if (config.by == RUN_QUEUE_BY_CGROUP)
 		key = bpf_get_current_cgroup_id();
@@ -255,10 +253,10 @@ static __always_inline void arrive(uint32_t tid, uint64_t time)
 		return;
 	thread->delay = time - thread->queued;
 	thread->queued = 0;
-	if (is_by_cpu() && (!config.by_target || thread->whose == RUN_QUEUE_OWN))
-		add_to_cpu(thread->delay);
+	if (is_anonymous())
+		add_anonymous(thread->delay);
 	else
-		thread->delayed = !config.by_target || thread->whose != RUN_QUEUE_OTHERS;
+		thread->delayed = true;
 }
 
 static __always_inline int take_switch(const struct leaving *leaving, uint32_t next)

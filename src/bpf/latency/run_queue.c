@@ -133,7 +133,7 @@ static void add_sums(struct run_queue_sums *to, const struct run_queue_sums *fro
 		to->min = from->min;
 }
 
-/* What each CPU has added up alone; all is 0 where processes or cgroups have sums. */
+/* What each CPU has added up alone; all is 0 where others had to be asked whose the delays are. */
 static void read_cpus(struct bpf_run_queue *queue, void (*take)(void *context, uint64_t id, const struct run_queue_sums *sums),
 		      void *context)
 {

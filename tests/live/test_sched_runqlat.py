@@ -68,6 +68,12 @@ def test_a_command(runqlat, naps):
     assert starts == sorted(starts) and all(start == 0 or start // 1000 & (start // 1000 - 1) == 0 for start in starts)
 
 
+def test_name_of_a_process(runqlat):
+    """A command begins with the name of whoever starts it, and is known by its own."""
+    rows = runqlat("--per", "process", "-j", "--", "sh", "-c", "sleep 0.1; exec sleep 0.1")
+    assert {row["name"] for row in rows} == {"sleep"}, rows
+
+
 def test_processes(runqlat, naps):
     """The shell's child is another process; on the whole system they are there as well."""
     for words in ([], ["-a"]):

@@ -113,8 +113,6 @@ static __always_inline struct run_queue_sums *sums_of(uint64_t key)
 	found = bpf_map_lookup_elem(&sums, &key);
 	if (!found)
 		__sync_fetch_and_add(&missed, 1);
-	else if (config.by == RUN_QUEUE_BY_PROCESS)
-		bpf_get_current_comm(found->name, sizeof(found->name));
 	return found;
 }
 
@@ -138,14 +136,11 @@ static __always_inline uint32_t bucket_of(uint64_t delay)
 	return bucket < RUN_QUEUE_BUCKETS ? bucket : RUN_QUEUE_BUCKETS - 1;
 }
 
-static __always_inline void add_delay(uint64_t key, uint64_t delay)
+static __always_inline void add_delay(struct run_queue_sums *into, uint64_t delay)
 {
-	struct run_queue_sums *into = sums_of(key);
 	uint32_t bucket = bucket_of(delay);
 	uint64_t before;
 
-	if (!into)
-		return;
 	__sync_fetch_and_add(&into->counts[bucket], 1);
 	__sync_fetch_and_add(&into->count, 1);
 	__sync_fetch_and_add(&into->total, delay);
@@ -201,6 +196,7 @@ static __always_inline bool is_own(uint32_t tid, struct run_queue_thread *thread
 static __always_inline void add_own_delay(uint32_t tid, struct run_queue_thread *thread)
 {
 	struct bpf_pidns_info ids = {};
+	struct run_queue_sums *into;
 	uint64_t key = 0;
 
 	if (config.by_target && !is_own(tid, thread))
@@ -213,7 +209,12 @@ static __always_inline void add_own_delay(uint32_t tid, struct run_queue_thread 
 		key = ids.tgid;
 	else if (config.by == RUN_QUEUE_BY_CGROUP)
 		key = bpf_get_current_cgroup_id();
-	add_delay(key, thread->delay);
+	into = sums_of(key);
+	if (!into)
+		return;
+	if (config.by == RUN_QUEUE_BY_PROCESS && (ids.pid == ids.tgid || !into->count)) /* a command has its parent's name at first */
+		bpf_get_current_comm(into->name, sizeof(into->name));
+	add_delay(into, thread->delay);
 }
 
 static __always_inline void leave(const struct leaving *leaving)

@@ -20,7 +20,7 @@ struct run_queue_config {
 struct run_queue_sums {
 	uint64_t counts[RUN_QUEUE_BUCKETS];
 	uint64_t count, total, max, min;
-	char name[RUN_QUEUE_NAME]; /* of the thread that was the first: with RUN_QUEUE_BY_PROCESS */
+	char name[RUN_QUEUE_NAME]; /* with RUN_QUEUE_BY_PROCESS: the last one of its main thread */
 };
 
 /* A thread that is on its way to a CPU, or on one. */

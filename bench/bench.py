@@ -185,6 +185,21 @@ def stacks_growth_case():
             print(f'{command.split()[0]:10} {name:18} {usage.wall:8.3f} s  cpu {usage.cpu:8.3f} s  anonymous {usage.anon / 1024:8.1f} MB{size}', flush=True)
 
 
+def export_case():
+    """A million samples of one program in formats of other tools, against `report`: at most 3 times its CPU time, and 500 MB. They run in turn."""
+    data, runs = file('export.data'), 5
+    formats = ('speedscope', 'firefox', 'pprof', 'sqlite')
+    usages = {command: [] for command in ('report --stdio', *(f'export {name}' for name in formats))}
+    for _ in range(runs):
+        for command, results in usages.items():
+            results.append(measure(f'exec {OURS} {command} -i {data}'))
+    report = statistics.median(usage.cpu for usage in usages['report --stdio'])
+    for command, results in usages.items():
+        cpu = statistics.median(usage.cpu for usage in results)
+        print(f'{command:20} cpu {cpu:7.3f} s  {cpu / report:5.2f} x report (bar 3)  anonymous {max(u.anon for u in results) / 1024:7.1f} MB  '
+              f'resident {max(u.resident for u in results) / 1024:7.1f} MB (bar 500)', flush=True)
+
+
 def unwind_case():
     """Stacks of about 75 frames from registers and stack bytes, on one core; nothing but call trees is made of them."""
     arguments = f'report --stdio --no-children -g caller --no-inline -s comm --percent-limit 99 -i {file("deep.data")}'
@@ -379,6 +394,8 @@ def make_data():
     record('inline.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,8192 -- cpp/heavy 10')
     record('lines.data', '-e cpu-clock:u -F 5000 -- cpp/heavy 2')
     make_tracked()
+    if not os.path.exists(file('export.data')):
+        subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), '--later', file('growth-5.data'), file('export.data'), '1000000'], check=True)
     for source, name, times in (('growth-5.data', 'growth-6.data', 10), ('growth-5.data', 'growth-7.data', 100),
                                 ('tracepoints.data', 'tracepoints-large.data', 3)):
         if not os.path.exists(file(name)):
@@ -389,7 +406,7 @@ CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
 CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'shadow': shadow_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
           'report-inline': report_inline_case, 'script-srcline': script_srcline_case, 'trace': trace_cases, 'growth': growth_case,
-          'stacks-growth': stacks_growth_case}
+          'stacks-growth': stacks_growth_case, 'export': export_case}
 
 
 def main():

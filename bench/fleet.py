@@ -57,6 +57,14 @@ def load(server, table, words, settings=""):
                        stdin=rows.stdout, check=True)
 
 
+def add_windows(server, since=0):
+    """What hosts say of the samples that were loaded in bulk."""
+    server.ask("INSERT INTO perf.windows (id, host, host_id, begin, begin_ns, end_ns, rows, taken, stored, lost, dropped) SELECT "
+               "toFixedString(substring(hex(MD5(concat(host, toString(time)))), 1, 16), 16), host, 'host', time, toUInt64(toUInt32(time)) * 1000000000, "
+               "toUInt64(toUInt32(time)) * 1000000000 + 60000000000, toUInt32(count()), sum(count), sum(count), 0, 0 FROM perf.samples "
+               f"WHERE time >= toDateTime({since}) GROUP BY host, time", "insert_distributed_sync=1")
+
+
 def windows_a_second(server, program, connections=4, windows=600):
     """Small inserts, as agents send them: one window's samples each."""
     bodies = [gzip.compress(subprocess.run([program, "samples", "1", str(number), "1", str(SECOND + 86400 + number % 60), "140"], capture_output=True, check=True).stdout, 1)
@@ -108,7 +116,8 @@ def send_windows(cluster, program, hosts, minute, connections=4):
             connection = connections.setdefault(server.http, http.client.HTTPConnection("127.0.0.1", server.http))
             body, begin = rows[marks[host]:marks[host + 1]], SECOND + 60 * minute
             name = names[host].encode()
-            count = body.count(b"checkout")
+            size = len(body) // body.count(b"checkout")  # rows of a host are alike
+            count = sum(int.from_bytes(body[end - 4:end], "little") for end in range(size, len(body) + 1, size))
             insert(connection, f"samples_local{COLUMNS.replace(' ', '+')}", body)
             insert(connection, "windows_local", (host * 10000 + minute).to_bytes(16) + bytes([len(name)]) + name + b"\x04host" + struct.pack(
                 "<IQQIQQQQ", begin, begin * 10**9, (begin + 60) * 10**9, count, count, count, 0, 0))
@@ -147,9 +156,16 @@ def measure_cluster(options, perf, program):
         print(f"merged in {merging}; {samples:,} samples, {size / samples:.2f} bytes each on one replica")
         urls = f"clickhouse://127.0.0.1:{servers[0].http}/perf?also=" + ",".join(f"127.0.0.1:{server.http}" for server in servers[1:])
         question = [perf, "fleet", "top", "--from", urls, "--time", f"@{SECOND},@{SECOND + 86400}", "--format", "csv"]
-        with Timed(*servers) as asked:
-            subprocess.run(question, stdout=subprocess.DEVNULL, check=True)
-        print(f"fleet top: {asked}", flush=True)
+        for what in ("of samples", "of sums"):
+            with Timed(*servers) as asked:
+                subprocess.run(question, stdout=subprocess.DEVNULL, check=True)
+            print(f"fleet top {what}: {asked}", flush=True)
+            if what == "of samples":
+                add_windows(first, SECOND + 3600)
+                with Timed(*servers) as adding:
+                    subprocess.run([perf, "agent", "rollup", "--from", first.url(), "--time", f"@{SECOND},@{SECOND + 86400}"], stdout=subprocess.DEVNULL, check=True)
+                hours, = first.numbers("SELECT count() FROM perf.hours")
+                print(f"sums of {hours} hours: {adding}", flush=True)
         for server in cluster.servers[1]:
             server.kill()
         with Timed(*cluster.servers[0]) as timed:
@@ -160,6 +176,19 @@ def measure_cluster(options, perf, program):
         print(f"fleet top answers of what is left: {left:,} samples")
     finally:
         cluster.stop()
+
+
+def measure_flame_graphs(options, perf, server, what):
+    times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 3600},@{SECOND + 7200}"}
+    for name, span, where in (("24 h of the service", times["all"], ""), ("24 h of one host", times["all"], " and host = 'web-0007.eu.example.com'"),
+                              ("1 h of the service", times["1 h"], "")):
+        before = os.times()
+        with Timed(server) as asked:
+            subprocess.run([perf, "flamegraph", "--from", server.url(), "--time", span, "--where", "service = 'checkout'" + where, "-o", options.folder / "out.html"],
+                           stderr=subprocess.DEVNULL, check=True)
+        after = os.times()
+        own = after.children_user + after.children_system - before.children_user - before.children_system
+        print(f"flame graph {what}, {name}: {asked}, and perf itself {own:.2f} s", flush=True)
 
 
 def main():
@@ -195,19 +224,14 @@ def main():
         size, = server.numbers("SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'perf' AND table = 'samples' AND active")
         print(f"merged in {merging}; {size / samples:.2f} bytes a sample, {size / rows:.2f} a row, {size / 1e6:,.0f} MB")
         print(server.ask("SELECT name, round(data_compressed_bytes / %d, 3) FROM system.columns WHERE database = 'perf' AND table = 'samples'" % samples))
-        times = {"all": f"@{SECOND},@{SECOND + 86400}", "1 h": f"@{SECOND + 3600},@{SECOND + 7200}"}
-        for name, span, where in (("24 h of the service", times["all"], ""), ("24 h of one host", times["all"], " and host = 'web-0007.eu.example.com'"),
-                                  ("1 h of the service", times["1 h"], "")):
-            before = os.times()
-            with Timed(server) as asked:
-                subprocess.run([perf, "flamegraph", "--from", server.url(), "--time", span, "--where", "service = 'checkout'" + where, "-o", options.folder / "out.html"],
-                               stderr=subprocess.DEVNULL, check=True)
-            after = os.times()
-            own = after.children_user + after.children_system - before.children_user - before.children_system
-            print(f"flame graph, {name}: {asked}, and perf itself {own:.2f} s", flush=True)
-        with Timed(server) as asked:
-            server.ask(f"SELECT stack, sum(value), sum(count) FROM perf.samples WHERE service = 'checkout' GROUP BY stack FORMAT Null")
-        print(f"… the sums alone, 24 h: {asked}")
+        measure_flame_graphs(options, perf, server, "of samples")
+        add_windows(server)
+        with Timed(server) as adding:
+            subprocess.run([perf, "agent", "rollup", "--from", server.url(), "--time", f"@{SECOND},@{SECOND + 86400}"], stdout=subprocess.DEVNULL, check=True)
+        server.ask("OPTIMIZE TABLE perf.sums FINAL")
+        size, = server.numbers("SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'perf' AND table = 'sums' AND active")
+        print(f"sums of hours: {adding}; {size / samples:.3f} bytes a sample", flush=True)
+        measure_flame_graphs(options, perf, server, "of sums")
     finally:
         server.kill()
 

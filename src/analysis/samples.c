@@ -1,5 +1,5 @@
 /* Samples: the pieces of a fold become one tree of stacks, in which each piece is looked at once for each place where it hangs; entries
- * become rows. A fold whose extra words are time, CPU and record has an entry for each sample, in the order of time. */
+ * become rows. */
 #include "analysis/samples.h"
 
 #include "analysis/source_lines.h"
@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_TIME, WORD_CPU, WORD_RECORD, WORDS };
-
 struct building {
 	struct samples *samples;
 	struct fold *fold;
@@ -21,29 +19,19 @@ struct building {
 	unsigned int detail;
 	enum stack_inlines inlines;
 	uint32_t *frames;	   /* by frame of the fold, as innermost one and as a caller: 1 + number; 0 = none yet */
+	uint32_t *actors;	   /* by actor of the fold: 1 + number, in the order of their first rows: the fold's is chance */
 	uint32_t *outer_stacks[2]; /* by piece, below an inner one or not: 1 + number */
 	struct map64 inner_stacks; /* by piece and stack */
 	struct map64 stacks;	   /* by parent and frame */
-	struct map64 functions, files, mappings, threads; /* by pointer */
+	struct map64 functions, files, threads; /* by pointer */
+	struct map64 mappings;			/* by hash */
 };
-
-static void extra_words(void *context, const struct fold_sample *sample, uint64_t *words)
-{
-	(void)context;
-	words[WORD_TIME] = sample->sample->time;
-	words[WORD_CPU] = sample->event->attr.sample_type & PERF_SAMPLE_CPU ? sample->sample->cpu : SAMPLES_NONE;
-	words[WORD_RECORD] = (uintptr_t)sample->sample->header;
-}
 
 void samples_fold_options(unsigned int detail, struct fold_options *ret)
 {
-	*ret = (struct fold_options){.chains = detail & SAMPLES_STACKS, .threads = true};
+	*ret = (struct fold_options){.chains = detail & SAMPLES_STACKS, .threads = true, .apart = detail & SAMPLES_APART};
 	ret->by_address = detail & SAMPLES_ADDRESSES;
 	ret->by_file = !ret->by_address;
-	if (!(detail & SAMPLES_APART))
-		return;
-	ret->extra_words = WORDS;
-	ret->extra = extra_words;
 }
 
 /* The value of a key, which is `next` when it is new; then *ret_new is set. */
@@ -71,16 +59,26 @@ static uint32_t add_file(struct building *building, struct dso *dso)
 	return number;
 }
 
+static bool is_same_mapping(const struct samples_mapping *a, const struct samples_mapping *b)
+{
+	return a->file == b->file && a->start == b->start && a->end == b->end && a->offset == b->offset;
+}
+
+/* Mappings of several processes that are alike are one: whose a frame has is chance. */
 static uint32_t add_mapping(struct building *building, const struct map *map)
 {
 	struct samples *samples = building->samples;
+	const struct samples_mapping mapping = {
+		.file = add_file(building, map->dso), .start = map->start, .end = map->end, .offset = map->pgoff};
+	const uint64_t words[] = {mapping.file, mapping.start, mapping.end, mapping.offset};
 	bool new;
-	uint32_t number = number_of(&building->mappings, (uintptr_t)map, samples->mappings.len, &new);
-	if (new)
-		vec_push(&samples->mappings,
-			 (struct samples_mapping){
-				 .file = add_file(building, map->dso), .start = map->start, .end = map->end, .offset = map->pgoff});
-	return number;
+	for (uint64_t key = hash_words(words, sizeof(words) / sizeof(*words), 0).lo;; key++) {
+		uint32_t number = number_of(&building->mappings, key, samples->mappings.len, &new);
+		if (new)
+			vec_push(&samples->mappings, mapping);
+		if (new || is_same_mapping(&samples->mappings.data[number], &mapping))
+			return number;
+	}
 }
 
 static const char *name_without_symbol(struct building *building, const struct map *map)
@@ -199,11 +197,14 @@ static uint32_t stack_of(struct building *building, const struct fold_entry *ent
 
 /* ---- rows ---- */
 
-static void add_actor(struct building *building, const struct fold_actor *actor)
+static uint32_t add_actor(struct building *building, uint32_t id)
 {
+	const struct fold_actor *actor = &building->fold->actors[id];
 	struct samples *samples = building->samples;
 	const struct thread *thread = actor->thread, *leader = thread->process->leader;
 	bool new;
+	if (building->actors[id])
+		return building->actors[id] - 1;
 	uint32_t number = number_of(&building->threads, (uintptr_t)thread, samples->threads.len, &new);
 	if (new)
 		vec_push(&samples->threads, (struct samples_thread){
@@ -215,6 +216,8 @@ static void add_actor(struct building *building, const struct fold_actor *actor)
 						    .end = thread->exit,
 					    });
 	vec_push(&samples->actors, (struct samples_actor){.thread = number, .comm = untrusted_raw(actor->comm)});
+	building->actors[id] = (uint32_t)samples->actors.len;
+	return building->actors[id] - 1;
 }
 
 static void add_row(struct building *building, const struct fold_entry *entry)
@@ -224,16 +227,16 @@ static void add_row(struct building *building, const struct fold_entry *entry)
 	struct samples_event *event = &samples->events.data[entry->event];
 	struct samples_row row = {.period = entry->period,
 				  .event = entry->event,
-				  .actor = entry->actor,
+				  .actor = add_actor(building, entry->actor),
 				  .count = entry->count,
 				  .cpu = SAMPLES_NONE,
 				  .frame = add_frame(building, entry->leaf, false),
 				  .stack = stack_of(building, entry)};
 	if (building->detail & SAMPLES_APART) {
-		const uint64_t *words = fold->extras + (size_t)fold_extra(fold, entry) * WORDS;
-		row.time = words[WORD_TIME];
-		row.cpu = (uint32_t)words[WORD_CPU];
-		row.record = (const void *)(uintptr_t)words[WORD_RECORD];
+		const struct fold_detail *detail = &fold->details[entry - fold->entries];
+		row.time = detail->time;
+		row.cpu = detail->extra;
+		row.record = detail->first;
 	}
 	event->samples += entry->count;
 	event->period += entry->period;
@@ -335,12 +338,12 @@ struct samples *samples_of_fold(struct fold *fold, struct resolver *resolver, un
 	building.frames = mem_zalloc_array(fold->frame_count * 2 + 1, sizeof(*building.frames));
 	for (int below = 0; below < 2; below++)
 		building.outer_stacks[below] = mem_zalloc_array(fold->piece_count + 1, sizeof(**building.outer_stacks));
-	for (size_t i = 0; i < fold->actor_count; i++)
-		add_actor(&building, &fold->actors[i]);
+	building.actors = mem_zalloc_array(fold->actor_count + 1, sizeof(*building.actors));
 	vec_reserve(&building.samples->rows, fold->entry_count);
 	for (size_t i = 0; i < fold->entry_count; i++)
 		add_row(&building, &fold->entries[i]);
 	free(building.frames);
+	free(building.actors);
 	free(building.outer_stacks[0]);
 	free(building.outer_stacks[1]);
 	map64_deinit(&building.inner_stacks);

@@ -373,6 +373,8 @@ static struct error *start(struct recorder *recorder)
 		error = workload_release(recorder->workload);
 	recorder->started = true;
 	await_edge(recorder);
+	if (recorder->sizes && recorder->chains)
+		stack_sizes_await(recorder->sizes, &recorder->poller, recorder_tag(WAKEUP_SIZES, 0));
 	if (options->switch_time_ns) {
 		recorder->timer_switch =
 			poller_timer(&recorder->poller, options->switch_time_ns, options->switch_time_ns, recorder_tag(WAKEUP_SWITCH, 0));
@@ -473,6 +475,9 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 	case WAKEUP_DRAIN: /* what is done after any wake-up */
 		while (read(recorder->timer_drain, &ticks, sizeof(ticks)) < 0 && errno == EINTR)
 			;
+		break;
+	case WAKEUP_SIZES:
+		stack_sizes_await(recorder->sizes, &recorder->poller, event->data.u64);
 		break;
 	case WAKEUP_CONTROL:
 		control_obey(&recorder->control, &recorder->poller, &control_actions, recorder);

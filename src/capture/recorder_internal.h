@@ -25,6 +25,7 @@ enum wakeup {
 	WAKEUP_TRIGGER,
 	WAKEUP_WORKERS,
 	WAKEUP_DRAIN,
+	WAKEUP_SIZES, /* copies of stacks may have to grow */
 	WAKEUP_SOURCE
 };
 

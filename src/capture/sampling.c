@@ -80,6 +80,16 @@ static bool stays_with_frame_pointers(const struct event *event, const struct sa
 	       (attr->freq ? attr->sample_freq > BEARABLE_FREQ : attr->sample_period < BEARABLE_PERIOD);
 }
 
+/* How much is copied of stacks that are unwound at once, at first: by the size of rings, and whether it is for ever. */
+static uint32_t stack_size_unwound(const struct event *event)
+{
+	bool grouped = event->leader != event->index || event->members > 1;
+
+	if (!limits_has_perfmon())
+		return SAMPLING_STACK_DEFAULT;
+	return grouped ? SAMPLING_STACK_UNWOUND / 2 : SAMPLING_STACK_UNWOUND;
+}
+
 static struct error *configure_event_callgraph(struct event *event, const struct sampling *sampling)
 {
 	enum callchain_mode mode = sampling->callgraph;
@@ -106,7 +116,7 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 	if (mode == CALLCHAIN_AUTO && stays_with_frame_pointers(event, sampling))
 		mode = CALLCHAIN_FP;
 	if (mode == CALLCHAIN_AUTO)
-		stack_size = limits_has_perfmon() ? SAMPLING_STACK_UNWOUND : SAMPLING_STACK_DEFAULT; /* by the size of rings */
+		stack_size = stack_size_unwound(event);
 	if (event->stack_size)
 		stack_size = (event->stack_size + 7) & ~7u;
 	event->stack_unwound = mode == CALLCHAIN_AUTO;
@@ -115,8 +125,8 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 	if (event->stack_unwound && sampling->user_regs)
 		return error_new_kind(ERROR_USAGE, "--call-graph auto cannot be combined with --user-regs; use --call-graph dwarf");
 	bool grows = mode == CALLCHAIN_DWARF || (mode == CALLCHAIN_AUTO && event->leader == event->index && event->members <= 1);
-	event->stack_grows = sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !event_is_dummy(event) &&
-			     !event->stack_walked;
+	bool wanted = event->callgraph_given ? mode == CALLCHAIN_AUTO : sampling->stack_grows;
+	event->stack_grows = wanted && grows && !event->stack_size && !event_is_dummy(event) && !event->stack_walked;
 	if (event->stack_grows && (event->leader != event->index || event->members > 1))
 		return error_new_kind(ERROR_USAGE,
 				      "%s: --call-graph dwarf,auto does not support groups; omit the group, or give a size: dwarf,%d",
@@ -356,9 +366,12 @@ static const struct event *first_lasting(const struct event_list *events, const 
 /* Whether the stacks of an event are unwound here, from copies that may grow. */
 static bool may_grow(const struct event_list *events, const struct sampling *sampling)
 {
-	for (size_t i = 0; i < events->events.len && sampling->stack_grows; i++)
-		if (!is_walked(events->events.data[i], sampling))
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		bool wanted = event->callgraph_given ? !strcmp(event->callgraph, "auto") : sampling->stack_grows;
+		if (wanted && !is_walked(event, sampling))
 			return true;
+	}
 	return false;
 }
 

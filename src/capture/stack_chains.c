@@ -358,7 +358,7 @@ static void forget_what_ended(struct stack_chains *chains)
 
 void stack_chains_shed(struct stack_chains *chains)
 {
-	resolver_shed(chains->resolver);
+	resolver_shed(chains->resolver, 0);
 	drop_cache(chains);
 }
 
@@ -421,8 +421,8 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 	unsigned int reason = end.reason;
 	bool grows = event->stack_grows && chains->sizes;
 	if (grows)
-		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT);
-	if (grows && reason == UNWIND_SHORT && sample->stack_size <= SAMPLING_STACK_MAX / 2)
+		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT, end.depth);
+	if (grows && reason == UNWIND_SHORT && sample->stack_size < SAMPLING_STACK_MAX)
 		reason = STACK_END_BEFORE_GROWTH;
 	stack_ends_add(&chains->ends, reason, end.dso, 1);
 	return count;

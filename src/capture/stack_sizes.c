@@ -1,11 +1,16 @@
 /* Which size a thread needs is found out from where its stack ends (kernel/stack_tops.h). A copy that the kernel ended early reached the
  * end of memory: it is whole. A full one may go on; then the size is chosen that reaches the end, or the next one where the end isn't
- * known. Sizes only grow: a thread that was deep once will be again, and what is too much never gets into the file. */
+ * known. Copies that get into a file only grow: a thread that was deep once will be again, and what is too much is cut off.
+ *
+ * Copies that are unwound at once begin with what nearly all stacks fit into, since what is cut is lost, and shrink where much less has
+ * been enough for a while: the kernel copies whatever is readable, up to the size, on its way out of each interrupt. A cut makes them grow
+ * to the first size again at least, and the next while is eight times as long. */
 #include "capture/stack_sizes.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
@@ -13,42 +18,58 @@
 #include "kernel/stack_tops.h"
 #include "perfdata/layout.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
-enum { SIZES = 4 };
-/* Which one is taken the event's attribute says. Copies that are unwound at once cost nothing but the copying: they begin with what nearly
- * all stacks fit into. */
-static const uint32_t size_series[][SIZES] = {
-	{SAMPLING_STACK_FIRST, 16384, 32768, SAMPLING_STACK_MAX},
-	{SAMPLING_STACK_DEFAULT, 16384, 32768, SAMPLING_STACK_MAX},
-	{SAMPLING_STACK_UNWOUND, 32768, 49152, SAMPLING_STACK_MAX},
+enum { MOST_SIZES = 5 };
+struct size_series {
+	unsigned int count;
+	uint32_t bytes[MOST_SIZES];
 };
+/* An event's attribute says with which one of them its copies begin. */
+static const struct size_series sizes_in_files = {4, {SAMPLING_STACK_FIRST, 16384, 32768, SAMPLING_STACK_MAX}};
+static const struct size_series sizes_unwound = {5, {4096, SAMPLING_STACK_DEFAULT, 16384, SAMPLING_STACK_UNWOUND, SAMPLING_STACK_MAX}};
+/* For so long, and of so many samples, a smaller size must have been enough before it is used. */
+enum { SHRINK_NS = 1000000000, SHRINK_SAMPLES = 1000, LONGER = 8 };
 
 /* An event whose copies are sized. */
 struct sized_event {
 	unsigned int event; /* its index */
-	const struct counter *by_size[SIZES];
+	const struct counter *by_size[MOST_SIZES];
 	bool off; /* switched off by a command */
 };
 
+/* What a thread of the target, with all that it starts, has needed since its copies were last resized, or the last look at it. */
+struct need {
+	unsigned int in_use; /* number of the size */
+	uint32_t samples;
+	uint64_t deepest; /* bytes */
+	uint64_t since;	  /* time of the first sample */
+	uint64_t wait_ns; /* before the next smaller size */
+};
+
 struct stack_sizes {
-	const uint32_t *bytes; /* SIZES of them */
+	const struct size_series *series;
 	const struct event_list *events;
 	const struct counter_set *counters;
 	struct sized_event *sized;
 	size_t sized_count;
-	struct event_list larger_events[SIZES - 1];
-	struct counter_set larger[SIZES - 1];
-	unsigned int *in_use;	       /* number of the size, by thread of the target */
-	struct sample_layout *layouts; /* by event */
-	struct map64 ids;	       /* of sized counters: number of the sized event << 32 | thread of the target */
+	unsigned int first; /* the number of the size that copies begin with */
+	struct event_list other_events[MOST_SIZES];
+	struct counter_set others[MOST_SIZES]; /* none for `first` */
+	struct need *needs;		       /* by thread of the target */
+	struct sample_layout *layouts;	       /* by event */
+	struct map64 ids;		       /* of sized counters: number of the sized event << 32 | thread of the target */
 	uint64_t stack_pointer_bit;
 	struct stack_tops *tops;
-	pthread_mutex_t lock; /* over what changes: tops, in_use, off */
+	int timer;
+	uint64_t every_ns;    /* it wakes up */
+	pthread_mutex_t lock; /* over what changes: tops, needs, off */
 	struct stack_sizes_totals totals;
 };
 
@@ -89,13 +110,13 @@ static void remember_ids(struct stack_sizes *sizes, size_t number, const struct 
 	}
 }
 
-static struct error *open_larger(struct stack_sizes *sizes, unsigned int size)
+static struct error *open_other(struct stack_sizes *sizes, unsigned int size)
 {
-	struct event_list *list = &sizes->larger_events[size - 1];
-	struct counter_set *counters = &sizes->larger[size - 1];
+	struct event_list *list = &sizes->other_events[size];
+	struct counter_set *counters = &sizes->others[size];
 
 	for (size_t i = 0; i < sizes->sized_count; i++)
-		copy_event(list, sizes->events->events.data[sizes->sized[i].event], sizes->bytes[size]);
+		copy_event(list, sizes->events->events.data[sizes->sized[i].event], sizes->series->bytes[size]);
 	struct error *error = counter_set_open(counters, list, &sizes->counters->target);
 	for (size_t i = 0; i < sizes->sized_count && !error; i++) {
 		sizes->sized[i].by_size[size] = &counters->each[i];
@@ -104,13 +125,18 @@ static struct error *open_larger(struct stack_sizes *sizes, unsigned int size)
 	return error;
 }
 
-static const uint32_t *series_of(const struct event_list *events)
+/* Which sizes there are, and the first one's number. */
+static void choose_series(struct stack_sizes *sizes)
 {
-	for (size_t i = 0; i < events->events.len; i++)
-		for (size_t j = 0; j < sizeof(size_series) / sizeof(size_series[0]); j++)
-			if (events->events.data[i]->stack_grows && events->events.data[i]->attr.sample_stack_user == size_series[j][0])
-				return size_series[j];
-	return size_series[0];
+	for (size_t i = 0; i < sizes->events->events.len; i++) {
+		const struct event *event = sizes->events->events.data[i];
+		if (!event->stack_grows)
+			continue;
+		sizes->series = event->stack_unwound ? &sizes_unwound : &sizes_in_files;
+		while (sizes->first + 1 < sizes->series->count && sizes->series->bytes[sizes->first] < event->attr.sample_stack_user)
+			sizes->first++;
+		return;
+	}
 }
 
 struct error *stack_sizes_open(struct event_list *events, const struct counter_set *counters, struct stack_sizes **ret)
@@ -118,11 +144,14 @@ struct error *stack_sizes_open(struct event_list *events, const struct counter_s
 	struct stack_sizes *sizes = mem_zalloc(sizeof(*sizes));
 	struct error *error = NULL;
 
-	*sizes = (struct stack_sizes){.bytes = series_of(events), .events = events, .counters = counters};
+	*sizes = (struct stack_sizes){.series = &sizes_in_files, .events = events, .counters = counters, .timer = -1};
+	choose_series(sizes);
 	pthread_mutex_init(&sizes->lock, NULL);
-	sizes->totals.largest = sizes->bytes[0];
+	sizes->totals.largest = sizes->series->bytes[sizes->first];
 	sizes->tops = stack_tops_create("");
-	sizes->in_use = mem_zalloc_array(counters->target.thread_count, sizeof(*sizes->in_use));
+	sizes->needs = mem_zalloc_array(counters->target.thread_count, sizeof(*sizes->needs));
+	for (size_t i = 0; i < counters->target.thread_count; i++)
+		sizes->needs[i] = (struct need){.in_use = sizes->first, .wait_ns = SHRINK_NS};
 	sizes->layouts = mem_zalloc_array(events->events.len, sizeof(*sizes->layouts));
 	sizes->sized = mem_zalloc_array(events->events.len, sizeof(*sizes->sized));
 	error_free(sampling_parse_regs("sp", &sizes->stack_pointer_bit));
@@ -130,15 +159,17 @@ struct error *stack_sizes_open(struct event_list *events, const struct counter_s
 		sample_layout_init(&sizes->layouts[i], &events->events.data[i]->attr);
 		if (!events->events.data[i]->stack_grows)
 			continue;
-		sizes->sized[sizes->sized_count] = (struct sized_event){.event = i, .by_size = {&counters->each[i]}};
+		sizes->sized[sizes->sized_count] = (struct sized_event){.event = i};
+		sizes->sized[sizes->sized_count].by_size[sizes->first] = &counters->each[i];
 		remember_ids(sizes, sizes->sized_count++, &counters->each[i], NULL);
 	}
-	limits_raise_files(SIZES * events->events.len * counters->target.cpu_count * counters->target.thread_count);
-	for (unsigned int size = 1; size < SIZES && !error; size++)
-		error = open_larger(sizes, size);
+	limits_raise_files(sizes->series->count * events->events.len * counters->target.cpu_count * counters->target.thread_count);
+	for (unsigned int size = 0; size < sizes->series->count && !error; size++)
+		if (size != sizes->first)
+			error = open_other(sizes, size);
 	if (error) {
 		stack_sizes_close(sizes);
-		return error_wrap(error, "counters of larger stack copies");
+		return error_wrap(error, "counters of stack copies of other sizes");
 	}
 	/* The file says how large they may be. */
 	for (size_t i = 0; i < sizes->sized_count; i++)
@@ -151,14 +182,16 @@ void stack_sizes_close(struct stack_sizes *sizes)
 {
 	if (!sizes)
 		return;
-	for (unsigned int i = 0; i < SIZES - 1; i++) {
-		counter_set_close(&sizes->larger[i]);
-		event_list_deinit(&sizes->larger_events[i]);
+	for (unsigned int i = 0; i < MOST_SIZES; i++) {
+		counter_set_close(&sizes->others[i]);
+		event_list_deinit(&sizes->other_events[i]);
 	}
 	stack_tops_destroy(sizes->tops);
+	if (sizes->timer >= 0)
+		close(sizes->timer);
 	pthread_mutex_destroy(&sizes->lock);
 	map64_deinit(&sizes->ids);
-	free(sizes->in_use);
+	free(sizes->needs);
 	free(sizes->layouts);
 	free(sizes->sized);
 	free(sizes);
@@ -166,10 +199,13 @@ void stack_sizes_close(struct stack_sizes *sizes)
 
 bool stack_sizes_counter(const struct stack_sizes *sizes, size_t index, const struct counter **ret_counter, unsigned int *ret_event)
 {
-	if (!sizes || index >= sizes->sized_count * (SIZES - 1))
+	size_t others = sizes ? sizes->series->count - 1 : 0;
+
+	if (!sizes || index >= sizes->sized_count * others)
 		return false;
-	const struct sized_event *sized = &sizes->sized[index / (SIZES - 1)];
-	*ret_counter = sized->by_size[1 + index % (SIZES - 1)];
+	const struct sized_event *sized = &sizes->sized[index / others];
+	size_t number = index % others;
+	*ret_counter = sized->by_size[number + (number >= sizes->first)];
 	*ret_event = sized->event;
 	return true;
 }
@@ -209,17 +245,16 @@ void stack_sizes_switch(struct stack_sizes *sizes, const char *name, bool on)
 		}
 		sized->off = !on;
 		for (size_t thread = 0; thread < sizes->counters->target.thread_count; thread++)
-			switch_thread(sized->by_size[sizes->in_use[thread]], thread, on);
+			switch_thread(sized->by_size[sizes->needs[thread].in_use], thread, on);
 	}
 	pthread_mutex_unlock(&sizes->lock);
 }
 
-static void grow(struct stack_sizes *sizes, size_t thread, uint64_t needed)
+static void resize(struct stack_sizes *sizes, size_t thread, unsigned int size)
 {
-	unsigned int before = sizes->in_use[thread], size = before;
+	struct need *need = &sizes->needs[thread];
+	unsigned int before = need->in_use;
 
-	while (size + 1 < SIZES && sizes->bytes[size] < needed)
-		size++;
 	if (size == before)
 		return;
 	for (size_t i = 0; i < sizes->sized_count; i++) {
@@ -229,9 +264,71 @@ static void grow(struct stack_sizes *sizes, size_t thread, uint64_t needed)
 		switch_thread(sized->by_size[before], thread, false);
 		switch_thread(sized->by_size[size], thread, true);
 	}
-	sizes->in_use[thread] = size;
-	if (sizes->bytes[size] > sizes->totals.largest)
-		sizes->totals.largest = sizes->bytes[size];
+	*need = (struct need){.in_use = size, .wait_ns = need->wait_ns};
+	log_debug("stacks: copies of %u bytes, which were of %u (target thread %zu)", sizes->series->bytes[size],
+		  sizes->series->bytes[before], thread);
+	if (sizes->series->bytes[size] > sizes->totals.largest)
+		sizes->totals.largest = sizes->series->bytes[size];
+}
+
+static void grow(struct stack_sizes *sizes, size_t thread, uint64_t needed)
+{
+	unsigned int size = sizes->needs[thread].in_use;
+
+	if (size < sizes->first) {
+		sizes->needs[thread].wait_ns *= LONGER;
+		size = sizes->first;
+	}
+	while (size + 1 < sizes->series->count && sizes->series->bytes[size] < needed)
+		size++;
+	resize(sizes, thread, size);
+}
+
+/* Stacks vary: a size is enough for what takes up to three quarters of it; of programs with large frames up to a half. */
+static bool is_enough(const struct stack_sizes *sizes, unsigned int size, uint64_t depth)
+{
+	uint32_t bytes = sizes->series->bytes[size];
+
+	return depth <= (bytes < SAMPLING_STACK_UNWOUND ? bytes / 4 * 3 : bytes / 2);
+}
+
+/* A stack of so many bytes was whole. */
+static void note_depth(struct stack_sizes *sizes, size_t thread, const struct sample *sample, uint64_t depth)
+{
+	struct need *need = &sizes->needs[thread];
+	unsigned int size = 0;
+	bool shared = sizes->counters->target.threads[0] < 0;
+
+	if (!need->samples++)
+		need->since = sample->time;
+	if (depth > need->deepest)
+		need->deepest = depth;
+	/* It may be about to go deeper. */
+	if (!shared && need->in_use + 1 < sizes->series->count && !is_enough(sizes, need->in_use, depth))
+		resize(sizes, thread, need->in_use + 1);
+	if (need->samples < SHRINK_SAMPLES || sample->time < need->since || sample->time - need->since < need->wait_ns)
+		return;
+	while (size < need->in_use && !is_enough(sizes, size, need->deepest))
+		size++;
+	need->samples = 0;
+	need->deepest = 0;
+	resize(sizes, thread, size);
+}
+
+void stack_sizes_await(struct stack_sizes *sizes, struct poller *poller, uint64_t tag)
+{
+	enum { FIRST_NS = 4000000, LAST_NS = 16000000 };
+	uint64_t ticks;
+
+	if (sizes->every_ns == LAST_NS) {
+		while (read(sizes->timer, &ticks, sizeof(ticks)) < 0 && errno == EINTR)
+			;
+		return;
+	}
+	if (sizes->timer >= 0)
+		close(sizes->timer);
+	sizes->every_ns = sizes->every_ns ? 2 * sizes->every_ns : FIRST_NS;
+	sizes->timer = poller_timer(poller, sizes->every_ns, sizes->every_ns, tag);
 }
 
 /* ---- records ---- */
@@ -349,18 +446,25 @@ void stack_sizes_take(struct stack_sizes *sizes, const struct iovec *pieces, int
 		take_record(sizes, header, out);
 }
 
-void stack_sizes_note(struct stack_sizes *sizes, const struct sample *sample, bool cut)
+void stack_sizes_note(struct stack_sizes *sizes, const struct sample *sample, bool cut, uint64_t depth)
 {
 	enum { FEW = 4, RARELY = 64 };
 	const uint64_t *found = map64_find(&sizes->ids, sample->id);
 
 	sizes->totals.copies++;
-	if (!found || !cut || sample->stack_valid < sample->stack_size)
+	if (!found)
 		return;
-	pthread_mutex_lock(&sizes->lock);
-	uint64_t cuts = ++sizes->totals.cut, needed = needed_bytes(sizes, sample);
 	bool shared = sizes->counters->target.threads[0] < 0;
-	if (!shared || (cuts >= FEW && cuts * RARELY > sizes->totals.copies))
-		grow(sizes, (uint32_t)*found, needed == UINT64_MAX || needed <= sample->stack_size ? sample->stack_size + 1 : needed);
+	bool full = sample->stack_valid >= sample->stack_size;
+	pthread_mutex_lock(&sizes->lock);
+	if (!cut) {
+		note_depth(sizes, (uint32_t)*found, sample, depth);
+	} else if (full) {
+		uint64_t cuts = ++sizes->totals.cut, needed = needed_bytes(sizes, sample);
+		bool shrunk = sizes->needs[(uint32_t)*found].in_use < sizes->first;
+		if (!shared || shrunk || (cuts >= FEW && cuts * RARELY > sizes->totals.copies))
+			grow(sizes, (uint32_t)*found,
+			     needed == UINT64_MAX || needed <= sample->stack_size ? sample->stack_size + 1 : needed);
+	}
 	pthread_mutex_unlock(&sizes->lock);
 }

@@ -12,6 +12,7 @@
 
 #include "base/strbuf.h"
 #include "capture/counting/counter_set.h"
+#include "kernel/poller.h"
 #include "perfdata/layout.h"
 
 #include <stdatomic.h>
@@ -39,8 +40,11 @@ bool stack_sizes_counter(const struct stack_sizes *sizes, size_t index, const st
 void stack_sizes_switch(struct stack_sizes *sizes, const char *name, bool on);
 /* Appends the records in the pieces of a ring to `out`, with copies cut to what belongs to their stacks. Thread-safe. */
 void stack_sizes_take(struct stack_sizes *sizes, const struct iovec *pieces, int count, struct strbuf *out);
-/* For who unwinds copies by itself, instead of stack_sizes_take(): a sample, and whether its stack went on above the copy. A thread's
- * copies grow with the first one; those of whole CPUs, where one deep process would make those of all larger, when there are many.
- * Thread-safe. */
-void stack_sizes_note(struct stack_sizes *sizes, const struct sample *sample, bool cut);
+/* For who unwinds copies by itself, instead of stack_sizes_take(): a sample, and whether its stack went on above the copy, or how many
+ * bytes of it there were. A thread's copies grow with the first cut; those of whole CPUs, where one deep process would make those of all
+ * larger, when there are many. They shrink where much less has long been enough. Thread-safe. */
+void stack_sizes_note(struct stack_sizes *sizes, const struct sample *sample, bool cut, uint64_t depth);
+/* Wakes a poller up, soon and then less often: what was copied is to be looked at before rings are half full, since copies that are too
+ * short are lost until then. For the first time, and when the wake-up has come. */
+void stack_sizes_await(struct stack_sizes *sizes, struct poller *poller, uint64_t tag);
 const struct stack_sizes_totals *stack_sizes_totals(const struct stack_sizes *sizes);

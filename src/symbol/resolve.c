@@ -40,11 +40,16 @@ struct resolver *resolver_create(struct machine *machine, const struct symbol_op
 	return resolver;
 }
 
-static void drop(struct resolver *resolver, struct dso *dso)
+static void drop_attachment(struct resolver *resolver, struct dso *dso)
 {
 	void *attachment = atomic_exchange(&dso->unwind, NULL);
 	if (attachment)
 		atomic_load (&resolver->destroy_attachment)(attachment);
+}
+
+static void drop(struct resolver *resolver, struct dso *dso)
+{
+	drop_attachment(resolver, dso);
 	symtab_destroy(atomic_exchange(&dso->symtab, NULL));
 }
 
@@ -56,11 +61,42 @@ void resolver_forget(struct resolver *resolver)
 			drop(resolver, machine->dsos.data[i]);
 }
 
-void resolver_shed(struct resolver *resolver)
+struct loaded {
+	struct symtab *symtab;
+	size_t bytes;
+};
+
+static int least_used_last(const void *a, const void *b)
 {
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
-		if (!resolver->machine->dsos.data[i]->kernel)
-			drop(resolver, resolver->machine->dsos.data[i]);
+	const struct loaded *x = a, *y = b;
+	if (x->symtab->idle != y->symtab->idle)
+		return x->symtab->idle < y->symtab->idle ? -1 : 1;
+	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+void resolver_shed(struct resolver *resolver, size_t keep)
+{
+	VEC(struct loaded) tables = {0};
+	size_t kept = 0;
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++) {
+		struct dso *dso = resolver->machine->dsos.data[i];
+		struct symtab *symtab = atomic_load(&dso->symtab);
+		if (dso->kernel)
+			continue;
+		drop_attachment(resolver, dso);
+		if (!symtab)
+			continue;
+		symtab->idle = atomic_exchange(&symtab->used, false) ? 0 : symtab->idle + 1;
+		vec_push(&tables, (struct loaded){symtab, symtab_bytes(symtab)});
+	}
+	if (tables.len)
+		qsort(tables.data, tables.len, sizeof(*tables.data), least_used_last);
+	for (size_t i = 0; i < tables.len; i++) {
+		kept += tables.data[i].bytes;
+		if (kept > keep)
+			drop(resolver, tables.data[i].symtab->dso);
+	}
+	vec_deinit(&tables);
 }
 
 void resolver_destroy(struct resolver *resolver)
@@ -205,14 +241,18 @@ static struct symtab *load(struct resolver *resolver, const struct dso *dso)
 static const struct symtab *table_of(struct resolver *resolver, struct dso *dso)
 {
 	struct symtab *symtab = atomic_load_explicit(&dso->symtab, memory_order_acquire);
-	if (symtab)
+	if (symtab) {
+		if (!atomic_load_explicit(&symtab->used, memory_order_relaxed))
+			atomic_store_explicit(&symtab->used, true, memory_order_relaxed);
 		return symtab;
+	}
 	pthread_mutex_t *lock = &resolver->load_locks[dso->index % LOAD_LOCKS];
 	pthread_mutex_lock(lock);
 	symtab = atomic_load_explicit(&dso->symtab, memory_order_acquire);
 	if (!symtab) {
 		symtab = load(resolver, dso);
 		symtab->dso = dso;
+		atomic_store_explicit(&symtab->used, true, memory_order_relaxed);
 		atomic_store_explicit(&dso->symtab, symtab, memory_order_release);
 	}
 	pthread_mutex_unlock(lock);

@@ -50,8 +50,9 @@ void resolver_destroy(struct resolver *resolver);
  * of for a whole epoch, neither a process nor a holder: programs that are started again and again, as by a build, are read once. They are
  * read again when they are asked for. Not while other threads resolve. */
 void resolver_forget(struct resolver *resolver);
-/* The same of all files but the kernel's, which are asked for all the time: where memory is short. Nobody may have kept a symbol. */
-void resolver_shed(struct resolver *resolver);
+/* The same of all files but the kernel's, which are asked for all the time: where memory is short. About `keep` bytes of symbols stay:
+ * first of files that were asked for since the last time, and of these the small ones. Nobody may have kept a symbol. */
+void resolver_shed(struct resolver *resolver, size_t keep);
 
 struct frame {
 	uint64_t ip;

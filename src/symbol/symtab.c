@@ -81,19 +81,14 @@ void symbol_builder_deinit(struct symbol_builder *builder)
 /* The readable name of a symbol for comparing; *ret_owned is to be freed. */
 static const char *readable_name(const struct symbol *symbol, char **ret_owned)
 {
-	*ret_owned = symbol->mangled ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
+	*ret_owned = symbol->mangled && demangle_candidate(symbol->name) ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
 	return *ret_owned ? *ret_owned : symbol->name;
-}
-
-static size_t underscores(const char *name)
-{
-	return strspn(name, "_");
 }
 
 static bool name_preferred(const char *a, const char *b)
 {
-	if (underscores(a) != underscores(b))
-		return underscores(a) < underscores(b);
+	if (strspn(a, "_") != strspn(b, "_"))
+		return strspn(a, "_") < strspn(b, "_");
 	if (strlen(a) != strlen(b))
 		return strlen(a) > strlen(b);
 	/* Kernels before 4.17 had "SyS_x" as aliases of "sys_x". */
@@ -210,9 +205,8 @@ static void keep_one_of_each(struct symbol_builder *builder)
 
 void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
 {
-	if (builder->demangle)
-		for (size_t i = 0; i < builder->symbols.len; i++)
-			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name);
+	for (size_t i = 0; builder->demangle && i < builder->symbols.len; i++)
+		builder->symbols.data[i].mangled = true;
 	sort_by_start(builder);
 	stretch_unsized(builder, kallsyms);
 	keep_one_of_each(builder);
@@ -391,6 +385,15 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	return symtab;
 }
 
+size_t symtab_bytes(const struct symtab *symtab)
+{
+	enum { KEPT = 30, MADE = sizeof(struct symbol) + 64 };
+	size_t made = 0;
+	for (size_t i = 0; i < symtab->count; i++)
+		made += atomic_load_explicit(&symtab->private->made[i], memory_order_relaxed) != NULL;
+	return sizeof(*symtab) + symtab->count * KEPT + made * MADE;
+}
+
 void symtab_destroy(struct symtab *symtab)
 {
 	if (!symtab)
@@ -448,10 +451,10 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 static char *readable_name_at(const struct symtab *symtab, size_t index)
 {
 	const struct packed_symbol *packed = &symtab->private->symbols[index];
-	if (!packed->mangled && !packed->in_file)
+	if (!packed->in_file && !(packed->mangled && demangle_candidate(symtab->private->names + packed->name)))
 		return NULL;
 	char *name = symtab_raw_name(symtab, index);
-	char *readable = packed->mangled ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
+	char *readable = packed->mangled && demangle_candidate(name) ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
 	if (!readable)
 		return name;
 	free(name);

@@ -18,7 +18,7 @@ struct symbol {
 	const char *name;     /* demangled in symbols of a table, as in the file while one is put together. Views make it safe to print */
 	uint8_t binding;      /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
 	uint8_t type;	      /* STT_FUNC, STT_OBJECT, … */
-	bool mangled : 1;     /* while a table is put together: whether the name isn't readable yet */
+	bool mangled : 1;     /* while a table is put together: whether the name may have to be made readable */
 	bool inlined : 1;     /* made for a function that debug information says was inlined here; in no table */
 	bool ifunc_alias : 1; /* another name of this address is an indirect function */
 	uint32_t index;	      /* in its table */
@@ -37,6 +37,8 @@ struct symtab {
 	} * segments;
 	size_t segment_count;
 	struct symtab_private *private;
+	_Atomic bool used; /* since it was last asked whether it was: resolver_shed() */
+	unsigned int idle; /* how often it was not */
 };
 
 struct elf_file;
@@ -74,6 +76,8 @@ const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
 bool symtab_bounds(const struct symtab *symtab, uint64_t *ret_start, uint64_t *ret_end);
 /* By name, demangled; NULL when there is none. Thread-safe; builds nothing, walks the table. */
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name);
+/* About how many bytes it takes. */
+size_t symtab_bytes(const struct symtab *symtab);
 void symtab_destroy(struct symtab *symtab);
 
 /* Putting one together. Names may point anywhere: symtab_build() copies those that stay, but for names in `file`. */

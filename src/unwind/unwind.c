@@ -460,6 +460,7 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 		walk.full = true;
 		count = walk_up(&walk, ips, max, ret_end);
 	}
+	ret_end->depth = walk.regs.value[walk.arch->numbers.sp] - walk.stack_start;
 	return count;
 }
 

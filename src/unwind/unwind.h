@@ -43,6 +43,7 @@ enum unwind_reason {
 struct unwind_end {
 	enum unwind_reason reason;
 	const struct dso *dso; /* where the last frame is; NULL = in nothing */
+	uint64_t depth;	       /* how many bytes above the innermost frame's stack pointer the last one's is */
 };
 
 /* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than

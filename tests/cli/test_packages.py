@@ -93,7 +93,7 @@ def test_control(packages):
     program = packages["perf-ng"]
     depends, loaded = field(program, "Depends"), field(program, "Recommends") + field(program, "Suggests")
     assert all(library in depends for library in ("libc6", "libdw1", "libelf1", "libbpf1")) and "libperl" not in depends
-    assert all(library in loaded for library in ("libcapstone", "libarchive", "libpfm4", "libopencsd1", "libperl", "libpython3", "libdebuginfod1"))
+    assert all(library in loaded for library in ("libcapstone", "libarchive", "libpfm4", "libsqlite3-0", "libopencsd1", "libperl", "libpython3", "libdebuginfod1"))
     assert ("libipt2" in loaded) == (platform.machine() == "x86_64")
     assert "perf-ng" in field(packages["python3-perf-ng"], "Depends")
 

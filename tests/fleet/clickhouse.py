@@ -80,13 +80,13 @@ class Server:
     def url(self, database="perf", port=None):
         return f"clickhouse://127.0.0.1:{port or self.http}/{database}"
 
-    def ask(self, sql):
+    def ask(self, sql, settings=""):
         """The answer as text; its exception as an AssertionError."""
-        return self.ask_bytes(sql).decode()
+        return self.ask_bytes(sql, settings).decode()
 
-    def ask_bytes(self, sql):
+    def ask_bytes(self, sql, settings=""):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/", sql.encode(), timeout=3600) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/?{settings}", sql.encode(), timeout=3600) as answer:
                 return answer.read().rstrip(b"\n")
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode(errors="replace")) from error

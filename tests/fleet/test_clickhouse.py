@@ -278,8 +278,8 @@ def test_lists(perf, server, tmp_path):
 def test_schema_by_version(perf):
     new = perf("agent", "schema", "clickhouse", "--ttl", "30d", "--cluster", "fleet", "--database", "prod").stdout
     assert "CODEC(" in new and "LowCardinality(String)" in new and "TTL toDate(time) + INTERVAL 30 DAY" in new
-    assert len(re.findall(r"^CREATE TABLE IF NOT EXISTS prod\.\w+_local ON CLUSTER fleet", new, re.M)) == 5
-    assert len(re.findall(r"ENGINE = Distributed\(fleet, prod, \w+_local", new)) == 5
+    assert len(re.findall(r"^CREATE TABLE IF NOT EXISTS prod\.\w+_local ON CLUSTER fleet", new, re.M)) == 7
+    assert len(re.findall(r"ENGINE = Distributed\(fleet, prod, \w+_local", new)) == 7
     old = perf("agent", "schema", "clickhouse", "--ttl", "30d", "--server-version", "18.16").stdout
     assert "CODEC" not in old and "LowCardinality" not in old and "DROP PARTITION" in old
     for words in (["--cluster", "a b"], ["--ttl", "x"], ["--server-version", "17"], ["--database", "1;"]):

@@ -9,7 +9,7 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "lib")]
 import clickhouse  # noqa: E402
 import started  # noqa: E402
-from test_clickhouse import SPAN, push, report, stored, write  # noqa: E402
+from test_clickhouse import END, SPAN, push, report, stored, write  # noqa: E402
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(not os.environ.get("PERF_SOAK"), reason="four servers and a ZooKeeper take a minute to start: make soak")]
 
@@ -139,3 +139,13 @@ def test_servers_that_go_away(perf, cluster, tmp_path):
         assert push(perf, half, path, "--host", host).returncode == 0
     settle(cluster)
     assert stored(server) == totals
+
+    # Sums of the hour, of all shards and on all replicas.
+    hour = f"@{END // 3600 * 3600},@{END // 3600 * 3600 + 3600}"
+    before = report(perf, "--from", all_of_them, "--time", hour)
+    done = perf("agent", "rollup", "--from", half, "--time", hour, "--format", "csv")
+    assert done.returncode == 0 and done.stdout.count("added up") == 1, done.stderr
+    samples = sum(count for count, _ in totals.values())
+    for one in cluster.all():
+        started.until(lambda one=one: one.ask("SELECT sum(count) FROM perf.sums") == str(samples), "each server has the sums")
+        assert report(perf, "--from", one.url(), "--time", hour) == before

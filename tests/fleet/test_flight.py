@@ -14,12 +14,15 @@ from test_agent import agent, computing  # noqa: F401
 
 STALL_MS = 300
 PLANTED = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,8 +61,50 @@ static void lock(void)
 	waitpid(child, NULL, 0);
 	semctl(semaphore, 0, IPC_RMID);
 }
+static void *wait_for_end(void *semaphore)
+{
+	struct sembuf down = {0, -1, 0};
+	semop(*(int *)semaphore, &down, 1);
+	return NULL;
+}
 
-/* What stdin says: "lock", or "spin AGENT", which gets a signal. */
+/* One thread waits for a semaphore, then so many others; the one that began first is let go, and says which thread it is. */
+static void *wait_longest(void *semaphore)
+{
+	struct sembuf down = {0, -1, 0};
+	semop(*(int *)semaphore, &down, 1);
+	printf("%d\n", gettid());
+	fflush(stdout);
+	return NULL;
+}
+
+static void wait_for_count(int semaphore, int count)
+{
+	while (semctl(semaphore, 0, GETNCNT) < count)
+		usleep(1000);
+}
+
+static void crowd(int count)
+{
+	int first = semget(IPC_PRIVATE, 1, 0600), others = semget(IPC_PRIVATE, 1, 0600);
+	struct sembuf up = {0, 1, 0};
+	pthread_t thread, one;
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	pthread_create(&one, &attr, wait_longest, &first);
+	wait_for_count(first, 1);
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&thread, &attr, wait_for_end, &others))
+			abort();
+	wait_for_count(others, count);
+	semop(first, &up, 1);
+	pthread_join(one, NULL);
+	semctl(first, 0, IPC_RMID);
+	semctl(others, 0, IPC_RMID);
+}
+
+/* What stdin says: "lock", "crowd THREADS", "calls" until it is killed, or "spin AGENT", which gets a signal. */
 int main(void)
 {
 	char word[16];
@@ -67,6 +112,11 @@ int main(void)
 	while (scanf("%15s", word) == 1) {
 		if (!strcmp(word, "lock")) {
 			lock();
+		} else if (!strcmp(word, "calls")) {
+			for (;;)
+				syscall(SYS_getppid);
+		} else if (!strcmp(word, "crowd") && scanf("%d", &agent) == 1) {
+			crowd(agent);
 		} else if (scanf("%d", &agent) == 1) {
 			planted_spin();
 			if (agent)
@@ -86,7 +136,7 @@ def programs(tmp_path_factory):
 
 class Planted:
     def __init__(self, programs):
-        self.process = subprocess.Popen([programs / "planted"], stdin=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([programs / "planted"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):
         return self
@@ -176,6 +226,27 @@ def test_who_asks_by_a_signal(recorder, programs, perf):
             assert done.returncode == 0, done.stderr
             assert re.search(rf"{planted.process.pid}:planted\s+\[\.\] planted_spin", done.stdout), done.stdout
             running.until(lambda status, count=count: status["flight_recordings"] >= count + 1, "it is counted")
+
+
+def test_a_call_among_many(recorder, programs):
+    """Of ten thousand threads that wait, the one that began first is not forgotten."""
+    running = recorder("--flight-on", "semop>100ms,semtimedop>100ms")
+    with Planted(programs) as planted:
+        planted.stall("crowd 10000")
+        late = int(planted.process.stdout.readline())
+        running.until(lambda status: status["flight_recordings"], "it was written")
+        assert any(re.search(rf"process {planted.process.pid}, thread {late}\)", text_of(path)) for path in recordings(running)), text_of(recordings(running)[0])
+
+
+def test_calls_that_are_always_too_long(recorder, programs):
+    """Faster than they can be looked at: rounds end, and windows do."""
+    running = recorder("--window", "1s", "--flight-quiet", "1h", "--flight-on", "getppid>1ns")
+    with Planted(programs) as one, Planted(programs) as two, Planted(programs) as three:
+        for planted in (one, two, three):
+            planted.stall("calls")
+        first = running.until(lambda status: status["flight_triggers"], "there is a trigger")["windows"]
+        running.until(lambda status: status["windows"] >= first + 3, "windows end")
+    assert running.log().count("slow calls came too fast to be told of") <= 1 + running.status()["windows"] // 60
 
 
 @pytest.fixture

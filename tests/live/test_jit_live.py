@@ -70,7 +70,7 @@ def node_fixture(tmp_path):
                          ids=["perf map", "jitdump", "jitdump by its clock"])
 def test_node(perf, live, node, form, clock):
     """Row 35: the script's functions are named, in a recording that nothing was done to."""
-    done = perf("record", "-g", "-F", "1000", *clock, "--", "node", form, "hot.js", "60", cwd=node)
+    done = perf("record", "-g", "-F", "1000", *clock, "--", "node", form, "hot.js", "20", cwd=node)
     assert done.returncode == 0, done.stderr
     table = shares(perf("report", "--stdio", "--no-children", "-g", "none", cwd=node).stdout)
     assert total(table, r"JS:\*?\^?.*hot\.js") > 60, table
@@ -102,7 +102,7 @@ def test_node_injected(perf, oracle, live, node):
 
 def test_stream(perf, live, node):
     """Read while it is written: the dump grows behind the pipe."""
-    text = subprocess.run(["sh", "-c", '"$0" record -q -F 1000 -o - -- node --perf-prof hot.js 60 | "$0" script -i - -F ip,sym', perf.path],
+    text = subprocess.run(["sh", "-c", '"$0" record -q -F 1000 -o - -- node --perf-prof hot.js 20 | "$0" script -i - -F ip,sym', perf.path],
                           cwd=node, capture_output=True, text=True, check=False, timeout=300).stdout
     names = re.findall(r"^ *[0-9a-f]+ (.*)$", text, re.M)
     assert sum("hot.js" in name for name in names) > 0.6 * len(names) > 100
@@ -186,7 +186,7 @@ def test_container_while_it_runs(perf, live, node, container):
 
 def test_container_that_ended(perf, live, node, namespaces):
     """A jitdump with the container's number of the process, in a directory that both see."""
-    done = perf("record", "-F", "1000", "--", "unshare", "--pid", "--fork", "--mount-proc", "node", "--perf-prof", "hot.js", "60", cwd=node)
+    done = perf("record", "-F", "1000", "--", "unshare", "--pid", "--fork", "--mount-proc", "node", "--perf-prof", "hot.js", "20", cwd=node)
     assert done.returncode == 0, done.stderr
     assert (node / "jit-1.dump").exists()
     table = shares(perf("report", "--stdio", cwd=node).stdout)

@@ -129,4 +129,4 @@ def test_records_of_programs_beside_another_recorder(perf, oracle, root, live_sy
     assert status == 0 and programs(perf, ours) == (0, theirs)
     if not any(line.split()[0] == "perf" for line in theirs):
         pytest.skip("this kernel does not tell of BPF programs")
-    assert all(re.match(r" *\S.* \d+ \[\d+\] \d+\.\d+: PERF_RECORD_", line) for line in theirs if " type 0" not in line)
+    assert all(re.match(r" *\S.* \d+ \[\d+\] +\d+\.\d+: PERF_RECORD_", line) for line in theirs if " type 0" not in line)

@@ -494,6 +494,21 @@ def test_copies_grow(perf, live, tmp_path, program):
     assert complete < 100
 
 
+def test_copies_shrink(perf, live, tmp_path, program):
+    """Where little of them has long been needed; the first deep stack makes them large again. Events that ask for it by themselves are no exception."""
+    path = tmp_path / "data"
+    done = perf("record", "-vv", "-o", path, "-e", "cpu-clock/period=1000000,call-graph=auto/u", "--call-graph", "auto,copy", "--", "sh", "-c", f"{program} 10 1.8; {program} 300 0.3")
+    assert done.returncode == 0, done.stderr
+    sizes = re.findall(r"copies of (\d+) bytes, which were of (\d+) \(target thread 0\)", done.stderr)
+    assert sizes[0] == ("4096", "32768"), done.stderr
+    assert sizes[-1][0] == "65528" and len(sizes) <= 3, sizes
+    found = own(stacks(perf, path, "--max-stack", "1000"))
+    shallow = [stack for stack in found if stack.count("down") < 12]
+    deep = [stack for stack in found if stack.count("down") >= 12 and "main" in stack]
+    assert_whole(shallow, 10)
+    assert_whole(deep, 300)
+
+
 def test_memory_of_rules(perf, live, walked, tmp_path, program):
     """Rules that don't fit are told, and stacks are complete all the same, by copies. Smaller files have theirs."""
     path = tmp_path / "data"

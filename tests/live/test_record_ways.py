@@ -25,6 +25,9 @@ def perf_fixture(kernel_form):
 # The shell computes, too, for as long as many samples are apart: it is all that is recorded with --per-thread.
 LOAD = ["sh", "-c", "for i in 1 2 3; do ls -lR /usr/lib/python3 > /dev/null; done; while [ $i -lt 20000 ]; do i=$((i + 1)); done"]
 ONLINE = len(os.sched_getaffinity(0))
+# Under ThreadSanitizer it is the recorder's threads that are looked at. Readers have tests of their own there, and take most of the time: what was recorded is read
+# with the first of each kind of words, and with all of them where nothing watches.
+RACES = "TSAN_OPTIONS" in os.environ
 
 
 def script(program, path):
@@ -65,6 +68,8 @@ def test_threads(perf, oracle, live_system, tmp_path, words):
     rings = 1 if "--per-thread" in words else ONLINE  # with -C, the others' have their side-band
     assert sorted(entry.name for entry in path.iterdir()) == ["data", *(f"data.{i}" for i in range(rings))]
     assert path.stat().st_mode & 0o777 == 0o700
+    if RACES and words != THREADS[0]:
+        return
     lines = read_alike(perf, oracle, path)
     told = re.search(r"\((\d+) samples\)", done.stderr)
     assert told and int(told.group(1)) == len(lines) > 1
@@ -211,14 +216,19 @@ def test_threads_of_a_full_disk(perf, oracle, live_system, root, tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
+WRITING = [["--aio"], ["--aio=4", "-m", "16", "-F", "10000"], ["--aio=2", "-z"], ["--aio", "--overwrite"]]
+
+
 @pytest.mark.threads
-@pytest.mark.parametrize("words", [["--aio"], ["--aio=4", "-m", "16", "-F", "10000"], ["--aio=2", "-z"], ["--aio", "--overwrite"]], ids=" ".join)
+@pytest.mark.parametrize("words", WRITING, ids=" ".join)
 def test_writing_thread(perf, oracle, live_system, tmp_path, words):
     """Of the whole machine, but where buffers are overwritten: these may not tell any more which of the processes are the own ones."""
     path = tmp_path / "out"
     everything = [] if "--overwrite" in words else ["-a"]
     done = perf("record", *everything, "-e", "cpu-clock", "-o", path, *words, "--", *LOAD)
     assert done.returncode == 0, done.stderr
+    if RACES and words != WRITING[0]:
+        return
     lines = read_alike(perf, oracle, path)
     assert int(re.search(r"\((\d+) samples\)", done.stderr).group(1)) == len(lines) > 10
 

@@ -192,7 +192,6 @@ def sleeps_of(text):
     return found
 
 
-@pytest.mark.sanitize
 @pytest.mark.parametrize("events", ["sched:sched_switch", "sched:sched_switch,sched:sched_waking"])
 def test_sleep_without_statistics(perf, oracle, live_system, tracefs, tmp_path, events):
     """Kernels without scheduler statistics: from leaving the CPU asleep until the wake-up, or until the task is back where that isn't recorded."""
@@ -211,20 +210,21 @@ def test_sleep_without_statistics(perf, oracle, live_system, tracefs, tmp_path, 
 SWITCH_FIELDS = "prev_comm/16,prev_pid/4,prev_prio/4,prev_state/8,next_comm/16,next_pid/4,next_prio/4"
 
 
+@pytest.mark.sanitize
 @pytest.mark.parametrize("seen,told", [(0, "No sleep both begins and ends"), (1, "2 of 3 sleeps are missing: their ends were not recorded"), (3, None)])
 def test_sleeps_without_an_end(perf, tmp_path, seen, told):
     """A recording of a command has a switch back to one of its threads only when another of them ran before."""
     def switch(time, cpu, prev, state, following):
         raw = recording.raw_of(7, SWITCH_FIELDS, "prev", prev, 120, state, "next", following, 120)
-        return f"sample pid={prev} tid={prev} time={time} cpu={cpu} period=1 raw={raw}"
-    lines = [f"tracepoint sched:sched_switch id=7 fields={SWITCH_FIELDS}", "event sched:sched_switch type=2 config=7 period=1 sample=TID|TIME|CPU|PERIOD|RAW flags=sample_id_all,comm ids=1"]
+        return f"sample ip=0xffffffff81000100 pid={prev} tid={prev} time={time} cpu={cpu} period=1 chain=kernel,0xffffffff81000100,user,0x400{prev:03} raw={raw}"
+    lines = [f"tracepoint sched:sched_switch id=7 fields={SWITCH_FIELDS}", "event sched:sched_switch type=2 config=7 period=1 sample=IP|TID|TIME|CPU|PERIOD|CALLCHAIN|RAW flags=sample_id_all,comm ids=1"]
     for i in range(3):
         lines += [switch(1000 * i + 100, 0, 70, 1, 0), *([switch(1000 * i + 600, 0, 71, 0, 70)] if i < seen else [])]
     lines.append(switch(5000, 0, 70, 0, 0))
     done = perf("inject", "-s", "-i", write(tmp_path / "perf.data", lines), "-o", tmp_path / "slept")
     assert done.returncode == 0 and (told is None and not done.stderr or told in done.stderr and "perf record -a -e sched:sched_switch,sched:sched_waking" in done.stderr), done.stderr
-    shown = perf("script", "-F", "tid,period", "-i", tmp_path / "slept").stdout.split()
-    assert shown == ["70", "500"] * seen
+    shown = perf("script", "-F", "tid,period,ip", "-i", tmp_path / "slept").stdout.split()
+    assert shown == ["70", "500", "ffffffff81000100", "400070"] * seen
 
 
 def test_sleep_needs_switches(perf, live, tmp_path):

@@ -1,4 +1,5 @@
 """perf top: what it shows of a program that is known, its header beside that of the kernel's tool, its keys, and how it ends."""
+import itertools
 import os
 import pathlib
 import pty
@@ -204,10 +205,49 @@ def test_branches_before_samples(perf):
 
 
 def test_what_a_live_view_cannot(perf):
-    for word in ("--stitch-lbr", "-D"):
-        done = perf("top", word)
-        assert done.returncode
-        assert re.search("perf record|perf kallsyms", done.stderr), done.stderr
+    done = perf("top", "--stitch-lbr")
+    assert done.returncode and "perf record" in done.stderr
+
+
+def symbols_of(text, file):
+    """What is said of a file, and its symbols: start, end, binding and name; those of its PLT, which versions of the kernel's tool know more or less of, are left out."""
+    head = next(line for line in text.splitlines() if line.startswith("dso: ") and f"({file}, " in line)
+    lines = itertools.takewhile(lambda line: line.startswith(" "), text[text.index(head):].splitlines()[1:])
+    return head, {tuple(line.split(maxsplit=2)) for line in lines if not line.endswith("@plt")}
+
+
+def test_symbols_at_the_end(screens, spin):
+    """-D: of the file that ran the symbols that nm finds; of a file in which nothing was sampled that it wasn't read."""
+    top = screens("-e", "cpu-clock:u", "-p", spin.pid, "-D")
+    top.until(lambda screen: share(screen, "hot_loop") > 50)
+    top.process.send_signal(signal.SIGINT)
+    text = top.process.communicate()[1]
+    assert top.process.returncode == 0
+    head, symbols = symbols_of(text, spin.args[0])
+    notes = subprocess.run(["readelf", "-n", spin.args[0]], check=True, capture_output=True, text=True).stdout
+    assert head == f"dso: spin ({spin.args[0]}, loaded, {re.search('Build ID: ([0-9a-f]+)', notes)[1]})"
+    listed = subprocess.run(["nm", "-S", spin.args[0]], check=True, capture_output=True, text=True).stdout
+    functions = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) T (hot_loop|outer|main)$", listed, re.MULTILINE)
+    assert len(functions) == 3 and symbols >= {(f"{int(start, 16):x}-{int(start, 16) + int(size, 16):x}", "g", name) for start, size, name in functions}
+    linker = next(line for line in text.splitlines() if line.startswith("dso: ld-linux"))
+    assert re.fullmatch(r"dso: (\S+) \(/\S+/\1, NOT loaded, [0-9a-f]*\)", linker)
+
+
+@pytest.mark.usefixtures("root")
+def test_symbols_as_the_kernels_tool_writes_them(perf, oracle, spin):
+    """Which does so when it is left by a key. Of the program that runs, ours are the same."""
+    texts = []
+    for program in (perf, oracle):
+        with Terminal(program, "-e", "cpu-clock:u", "-p", spin.pid, "-D") as top:
+            top.until("PerfTop:.*hot_loop")
+            top.type("q")
+            while select.select([top.leader], [], [], 0 if (ended := top.process.poll() is not None) else 0.1)[0] or not ended:
+                if select.select([top.leader], [], [], 0)[0]:
+                    top.text += os.read(top.leader, 65536).decode(errors="replace")
+            texts.append(top.text.replace("\r", ""))
+    ours, theirs = (symbols_of(text, spin.args[0]) for text in texts)
+    assert ours[0] == theirs[0]
+    assert ours[1] == theirs[1]
 
 
 TWO_NAMES = """

@@ -4,6 +4,7 @@
  * Facts: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3, "BTS Buffer"; opcodes: volume 2, appendix A. */
 #include "analysis/itrace/decoder.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -31,11 +32,26 @@ struct bts_queue {
 	bool started;
 };
 
+/* What can't be made of branches alone is said, also where something else can. */
+static struct error *refuse(const struct itrace_options *options)
+{
+	const bool has_branches = options->branches || options->calls || options->returns;
+
+	if (!options->given || (has_branches && !options->instructions && !options->last_branches))
+		return NULL;
+	if (!has_branches)
+		return error_new("it has branches and nothing else, and none are asked for: --itrace=b shows them");
+	log_warning("Intel BTS has branches and nothing else: 'i' and 'l' of --itrace make no events of it");
+	return NULL;
+}
+
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
 	if (info->header.size < sizeof(*info) + INFO_WORDS * sizeof(uint64_t))
 		return error_new_kind(ERROR_FORMAT, "its description is cut short");
-	struct error *error = trace_find_source(itrace, info->words[INFO_PMU_TYPE]);
+	struct error *error = refuse(&itrace->options);
+	if (!error)
+		error = trace_find_source(itrace, info->words[INFO_PMU_TYPE]);
 	if (error)
 		return error;
 	struct bts_state *state = itrace->state = mem_zalloc(sizeof(*state));

@@ -584,6 +584,8 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 	fill_entry(feed, in, actor->actor, &adding.pending->entry);
 	if (options->extra)
 		adding.pending->entry.extra = find_extra(context, feed, in);
+	else if (options->apart)
+		adding.pending->entry.extra = in->event->attr.sample_type & PERF_SAMPLE_CPU ? in->sample->cpu : FOLD_NONE;
 	adding.pending->has_leaf = needs_leaf(context, in);
 	if (adding.pending->has_leaf)
 		push_lookup(&adding, in->sample->cpumode, in->sample->ip, false);

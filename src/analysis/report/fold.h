@@ -66,10 +66,13 @@ struct fold_options {
 	bool by_address;	    /* two addresses in one symbol are two frames */
 	bool by_line;		    /* the same, by addresses in memory; but call graphs don't tell them apart (fold->functions) */
 	bool by_file;		    /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
+	bool any_address;	    /* where a function is one frame, any address of it may stand for that, sampled or not; feeds
+				     * and merges are one thread's. For live views: quicker */
 	bool keep_outermost;	    /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	enum stack_inlines inlines; /* which stacks have a frame for each inlined function */
 	bool by_weight;		    /* a sample's period is its weight (what an access cost), at least 1 */
 	bool hide_unresolved;	    /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
+	bool apart;		    /* each sample is an entry, whose detail has its CPU; not with branches, and nothing is merged */
 	unsigned int max_stack;	    /* frames; 0 = 127 */
 	struct stitcher *stitcher;  /* of call graphs of branches, prepared; or NULL */
 	enum fold_records records;
@@ -127,7 +130,7 @@ struct fold_entry {
 struct fold_detail {
 	uint64_t time;			   /* of its first sample; 0 when it has none */
 	const struct record_header *first; /* its first sample, by time; options.records */
-	uint32_t extra;			   /* words at fold->extras + extra × extra_words; 0 when there are none */
+	uint32_t extra; /* words at fold->extras + extra × extra_words; 0 when there are none. With options.apart the CPU */
 };
 
 struct fold_feed;
@@ -135,7 +138,7 @@ struct fold_feed;
 struct fold {
 	struct session *session;
 	struct fold_entry *entries;  /* in the order of their first samples */
-	struct fold_detail *details; /* by entry; NULL when fold_of_session() made the fold and there are no extra values */
+	struct fold_detail *details; /* by entry; NULL when fold_of_session() made the fold and they have no `extra` */
 	size_t entry_count;
 	struct fold_piece *pieces;
 	size_t piece_count;

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { LINES_LEAST = 1 << 10, LINES_MOST = 1 << 18, SAMPLES_A_LINE = 16 };
+enum { LINES_LEAST = 1 << 12, LINES_MOST = 1 << 18, SAMPLES_A_LINE = 16 };
 
 struct counted_place {
 	uint64_t address; /* in the file */
@@ -44,15 +44,13 @@ struct fold_counts {
 };
 
 /* By lines, addresses in memory matter, which processes have for one in a file. */
-static bool may_count(const struct fold_options *options)
+bool fold_counts_may(const struct fold_options *options)
 {
 	return !fold_needs_whole_samples(options) && !options->by_line && options->records != FOLD_RECORDS_COPIED;
 }
 
 struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_set *set, uint64_t samples)
 {
-	if (!may_count(places->options))
-		return NULL;
 	uint64_t lines = LINES_LEAST;
 	while (lines < LINES_MOST && lines * SAMPLES_A_LINE < samples)
 		lines *= 2;
@@ -149,6 +147,12 @@ void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, c
 	pending->places = &counts->lines[hash_combine(place, pending->lookup.key) & counts->mask & ~(uint64_t)1];
 	for (unsigned int i = 0; i < 2; i++)
 		__builtin_prefetch(&pending->places[i], 1);
+}
+
+void fold_counts_flush(struct fold_counts *counts)
+{
+	if (counts)
+		count_pending(counts);
 }
 
 void fold_counts_destroy(struct fold_counts *counts)

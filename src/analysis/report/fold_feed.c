@@ -23,13 +23,17 @@
 
 /* ---- feeds ---- */
 
-/* What is made of the tables' ids. `tables` may be the same for all of the fold's feeds only under its lock. */
-static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
+/* What is made of the tables' ids. `tables` may be the same for all of the fold's feeds only under its lock. `keeps_places`: they are as
+ * feed_stop() left them, and the tables have the same frames. */
+static void feed_start(struct fold_feed *feed, struct fold_tables *tables, bool keeps_places)
 {
 	const struct fold_context *context = feed->context;
 	struct fold_private *private = feed->fold->private;
 	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE] - private->samples_before;
-	fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
+	if (keeps_places)
+		feed->places.tables = tables;
+	else
+		fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
 	fold_recent_init(&feed->parts);
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
@@ -37,20 +41,22 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 		feed->loose = fold_loose_create(feed->fold->session->reader->has_times, samples);
 		vec_push(&tables->loose, feed->loose);
 	}
+	feed->counts = feed->counted ? fold_counts_create(&feed->places, feed->set, samples) : NULL;
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
 	if (context->options->extra)
 		feed->recent_extras = mem_zalloc_array(FOLD_RECENT_EXTRAS, sizeof(*feed->recent_extras));
 }
 
 /* The batch into the set, and why stacks end into `fold`. */
-static void feed_stop(struct fold_feed *feed, struct fold *fold)
+static void feed_stop(struct fold_feed *feed, struct fold *fold, bool keeps_places)
 {
 	fold_feed_flush(feed);
 	fold_counts_destroy(take_pointer(feed->counts));
 	stack_ends_merge(fold->ends, &feed->ends);
 	stack_ends_deinit(&feed->ends);
 	feed->ends = (struct stack_ends){0};
-	fold_places_deinit(&feed->places);
+	if (!keeps_places)
+		fold_places_deinit(&feed->places);
 	fold_recent_deinit(&feed->parts);
 	free(feed->recent);
 	free(feed->recent_extras);
@@ -59,13 +65,13 @@ static void feed_stop(struct fold_feed *feed, struct fold *fold)
 static void feed_init(struct fold_feed *feed, struct fold *fold)
 {
 	struct fold_private *private = fold->private;
-	*feed = (struct fold_feed){.fold = fold, .context = &private->context};
+	*feed = (struct fold_feed){.fold = fold, .context = &private->context, .counted = fold_counts_may(&private->options)};
 	feed->kernel = maps_state_at(private->context.machine->kernel_maps, 0);
 	feed->guest = maps_state_at(private->context.machine->guest_maps, 0);
 	feed->extra = mem_alloc_array(private->options.extra_words + 1, sizeof(uint64_t));
 	pthread_mutex_init(&feed->lock, NULL);
 	pthread_mutex_lock(&private->lock);
-	feed_start(feed, private->tables);
+	feed_start(feed, private->tables, false);
 	vec_push(&private->feeds, feed);
 	pthread_mutex_unlock(&private->lock);
 }
@@ -79,7 +85,7 @@ static void feed_deinit(struct fold_feed *feed)
 		at++;
 	private->feeds.data[at] = *vec_last(&private->feeds);
 	private->feeds.len--;
-	feed_stop(feed, feed->fold);
+	feed_stop(feed, feed->fold, false);
 	pthread_mutex_unlock(&private->lock);
 	pthread_mutex_destroy(&feed->lock);
 	stack_deinit(&feed->stack);
@@ -136,7 +142,6 @@ static void worker_init(void *state, void *fold)
 {
 	struct fold_feed *feed = state;
 	feed_init(feed, fold);
-	feed->counts = fold_counts_create(&feed->places, feed->set, feed->fold->session->record_counts[RECORD_SAMPLE]);
 }
 
 static void worker_sample(void *state, void *fold, const struct event *event, const struct sample *sample, uint64_t model_time)
@@ -205,6 +210,23 @@ static void swap_ends(struct fold *a, struct fold *b)
 	b->ends = ends;
 }
 
+/* A live view swaps every few seconds, and meets the same code again. What is looked up then stays known, until half of it may be of no use
+ * any more. */
+static bool keeps_numbers(struct fold_private *private)
+{
+	enum { KEPT_MOST = 30, FRAMES_FEW = 4096 };
+	const struct fold_options *options = &private->options;
+	if (!options->any_address || options->loose || options->extra_words || private->feeds.len != 1)
+		return false;
+	size_t frames = fold_tables_frame_count(private->tables);
+	if (!private->kept)
+	private->frames_first = frames;
+	if (private->kept++ < KEPT_MOST && frames <= 2 * private->frames_first + FRAMES_FEW)
+		return true;
+	private->kept = 0;
+	return false;
+}
+
 struct fold *fold_swap(struct fold *fold)
 {
 	struct fold_private *private = fold->private;
@@ -213,11 +235,14 @@ struct fold *fold_swap(struct fold *fold)
 	empty->options = &private->options;
 	pthread_mutex_lock(&private->lock);
 	swap_ends(fold, taken);
+	bool keeps = keeps_numbers(private);
 	for (size_t i = 0; i < private->feeds.len; i++) {
 		struct fold_feed *feed = private->feeds.data[i];
 		pthread_mutex_lock(&feed->lock);
-		feed_stop(feed, taken);
-		feed_start(feed, empty);
+		feed_stop(feed, taken, keeps);
+		if (keeps)
+			fold_tables_keep(empty, private->tables, hash_combine((uintptr_t) private, ++private->swaps));
+		feed_start(feed, empty, keeps);
 		pthread_mutex_unlock(&feed->lock);
 	}
 	private->samples_before = fold->session->record_counts[RECORD_SAMPLE];
@@ -253,7 +278,8 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 {
 	struct fold *fold = fold_create(session, resolver, options);
 	const struct reader *reader = session->reader;
-	bool small = !options->extra_words && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE;
+	bool small =
+		!options->extra_words && !options->apart && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE;
 	fold->private->options.loose &= small && options->chains && !options->branches && options->by_file && !options->by_line;
 	if (small)
 		fold->private->tables->records = reader->records;
@@ -262,7 +288,7 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 		fold_destroy(fold);
 		return error;
 	}
-	finish(fold, options->extra_words > 0);
+	finish(fold, options->extra_words > 0 || options->apart);
 	*ret = fold;
 	return NULL;
 }
@@ -319,6 +345,7 @@ static void carry_feed(struct fold_feed *feed)
 {
 	pthread_mutex_lock(&feed->lock);
 	fold_feed_flush(feed);
+	fold_counts_flush(feed->counts);
 	memset(feed->recent, 0, FOLD_RECENT_ACTORS * sizeof(*feed->recent));
 	pthread_mutex_unlock(&feed->lock);
 }
@@ -352,6 +379,18 @@ struct renumbered {
 	uint32_t *frames, *actors;
 };
 
+/* Frames that were in tables of the same lineage have their numbers there. */
+static void keep_frames(struct renumbered *numbers)
+{
+	const struct fold_private *private = numbers->from->private;
+	if (!private->lineage || private->lineage != numbers->tables->lineage)
+		return;
+	for (uint32_t shard = 0; shard < FOLD_SHARDS; shard++) {
+		for (uint32_t i = 0; i < private->kept_frames[shard]; i++)
+			numbers->frames[private->firsts[shard] + i] = i * FOLD_SHARDS + shard;
+	}
+}
+
 static void renumber(struct renumbered *numbers)
 {
 	const struct fold *from = numbers->from;
@@ -359,6 +398,7 @@ static void renumber(struct renumbered *numbers)
 	numbers->actors = mem_alloc_array(from->actor_count + 1, sizeof(uint32_t));
 	memset(numbers->frames, 0xff, from->frame_count * sizeof(uint32_t));
 	memset(numbers->actors, 0xff, from->actor_count * sizeof(uint32_t));
+	keep_frames(numbers);
 }
 
 static uint32_t number_of_frame(const struct renumbered *numbers, uint32_t frame)
@@ -435,6 +475,13 @@ static void add_entries(const struct renumbered *numbers)
 	vec_deinit(&frames);
 }
 
+/* What was swapped out has a set that nobody feeds any more, a live view's is fed by who merges. */
+static struct fold_set *set_to_merge_into(const struct fold_private *private)
+{
+	bool free = (!private->feeds.len || private->options.any_address) && private->tables->sets.len;
+	return free ? private->tables->sets.data[0] : fold_tables_add_set(private->tables);
+}
+
 void fold_merge(struct fold *into, struct fold *from)
 {
 	struct fold_private *private = into->private;
@@ -442,7 +489,7 @@ void fold_merge(struct fold *into, struct fold *from)
 	fold_finish(from);
 	pthread_mutex_lock(&private->lock);
 	if (!private->merged)
-	private->merged = fold_tables_add_set(private->tables);
+	private->merged = set_to_merge_into(private);
 	stack_ends_merge(into->ends, from->ends);
 	pthread_mutex_unlock(&private->lock);
 	struct renumbered numbers = {.tables = private->tables, .set = private->merged, .from = from};

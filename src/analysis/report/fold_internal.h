@@ -57,6 +57,12 @@ struct fold_private {
 	struct fold_tables *tables;    /* of what was added since the last swap; NULL = finished */
 	struct fold_set *merged;       /* of those, what came from other folds; or NULL */
 	uint64_t samples_before;       /* of the session, at the last swap */
+	uint64_t swaps;
+	unsigned int kept;   /* how many swaps in a row numbers were kept */
+	size_t frames_first; /* frames when they were kept first */
+	/* After fold_finish(): of whose numbers the frames' are, where each shard's begin, and how many of them have those. */
+	uint64_t lineage;
+	uint32_t firsts[FOLD_SHARDS], kept_frames[FOLD_SHARDS];
 	/* With options.loose, after fold_finish(). */
 	VEC(struct fold_loose *) loose;
 	uint32_t *packed_frames; /* by the number of a frame in loose stacks */
@@ -72,7 +78,8 @@ static inline bool fold_by_memory(const struct fold_options *options)
 /* Whether more of a sample is looked at than its fixed part. */
 static inline bool fold_needs_whole_samples(const struct fold_options *options)
 {
-	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
+	return options->chains || options->branches || options->branch_history || options->extra || options->apart || options->accept ||
+	       options->by_weight;
 }
 
 /* ---- what all feeds share ---- */
@@ -82,6 +89,7 @@ struct frame_shard {
 	VEC(struct fold_frame) frames;
 	struct id_table ids;
 	uint32_t first; /* packed id of its first element */
+	uint32_t kept;	/* so many, the first ones, have the numbers of the lineage */
 };
 
 struct fold_tables {
@@ -95,10 +103,15 @@ struct fold_tables {
 	VEC(struct fold_loose *) loose; /* the same, with options.loose; fold_loose_pack() hands them over */
 	const struct fold_options *options;
 	const uint8_t *records; /* entries are kept small, struct entry_shard; or NULL */
+	uint64_t lineage;	/* equal: a frame that both have has one number in both, as has an actor; 0 = of no others */
 };
 
 struct fold_tables *fold_tables_create(const struct fold_options *options);
 void fold_tables_destroy(struct fold_tables *tables);
+/* Frames and actors of `from` get the same numbers in tables that are empty. While nobody else uses either of both. `lineage`: for tables
+ * that have none so far. */
+void fold_tables_keep(struct fold_tables *tables, struct fold_tables *from, uint64_t lineage);
+size_t fold_tables_frame_count(const struct fold_tables *tables);
 /* The ids of what is equal to the argument, which is copied when it is new. Safe on many threads. */
 uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *frame);
 uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words);
@@ -150,6 +163,7 @@ struct fold_places {
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
 	bool ranges;			 /* some of which are of all addresses around it */
+	bool one_nowhere;		 /* what isn't mapped is one frame */
 	uint32_t nowhere[FOLD_CPUMODES]; /* frame of what isn't mapped, where that is one */
 	struct place_symbol *symbols;	 /* symbol → frame */
 	struct id_table expansion_ids;
@@ -244,6 +258,8 @@ struct fold_set {
 	bool copies_records; /* FOLD_RECORDS_COPIED */
 	bool shares_frames;  /* pieces keep what they have in common with others once */
 	bool has_extra;
+	bool apart;		/* options.apart: entries aren't looked for */
+	uint32_t added;		/* so many entries, of those that are apart */
 	const uint8_t *records; /* entries are kept small: the first record; or NULL */
 	size_t entry_size;	/* of those that are kept */
 	VEC(uint32_t) whos;	/* by actor: the one that stands for all that entries don't tell apart; of actors that the set knows */
@@ -276,6 +292,8 @@ void fold_set_init(struct fold_set *set, const struct fold_options *options, con
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
 void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
+/* Adds an entry to a shard, as it is, to a set whose entries are apart. */
+void fold_set_push(struct fold_set *set, unsigned int shard, const struct set_entry *entry);
 /* Asks for the memory of the entry that probably has this hash. */
 void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash);
 /* To be told before the first entry of an actor. */
@@ -478,12 +496,15 @@ struct recent_actor {
 
 struct fold_counts;
 
-/* For samples that are told apart by who, where and which event alone; NULL where the options of `places` want more. `samples`: how many
- * there are in all. Both pointers are kept. */
+/* Whether samples are told apart by who, where and which event alone. */
+bool fold_counts_may(const struct fold_options *options);
+/* Where they may. `samples`: how many there are in all. Both pointers are kept. */
 struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_set *set, uint64_t samples);
 /* Adds one. `state` is fold_places_locate()'s. */
 void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, const struct recent_actor *actor,
 		     const struct maps_state *state);
+/* After it nothing waits that points into the machine. NULL is fine. */
+void fold_counts_flush(struct fold_counts *counts);
 /* What was counted into the set, and the end. NULL is fine. */
 void fold_counts_destroy(struct fold_counts *counts);
 
@@ -522,6 +543,7 @@ struct fold_feed {
 	struct fold_places places;
 	struct fold_recent parts;
 	struct fold_set *set;
+	bool counted;
 	struct fold_counts *counts; /* NULL: samples go through the batch */
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;

@@ -110,13 +110,28 @@ static void merge_batch(struct fold_set *into, struct fold_set *set, const struc
 		fold_set_entry(into, &entries[i], hashes[i]);
 }
 
+/* Entries that aren't looked for: those of a shard stay together. */
+static void append_entries(struct fold_set *into, struct fold_set *set, unsigned int number)
+{
+	struct entry_shard *shard = &set->entries[number];
+	for (uint32_t i = 0; i < shard->count; i++) {
+		struct set_entry entry = fold_set_get(set, shard, i);
+		entry.entry.inner = new_piece(set, entry.entry.inner);
+		entry.entry.outer = new_piece(set, entry.entry.outer);
+		fold_set_push(into, number, &entry);
+		drop_block(shard, i);
+	}
+}
+
 static void merge_entries(void *context, unsigned int worker, size_t number)
 {
 	const struct merging *merging = context;
 	struct fold_set *into = merging->tables->sets.data[0], *set = merging->from;
 	struct entry_shard *shard = &set->entries[number];
 	(void)worker;
-	for (uint32_t i = 0; i < shard->count; i += FOLD_BATCH) {
+	if (set->apart)
+		append_entries(into, set, (unsigned int)number);
+	for (uint32_t i = 0; i < shard->count && !set->apart; i += FOLD_BATCH) {
 		uint32_t count = shard->count - i < FOLD_BATCH ? shard->count - i : FOLD_BATCH;
 		merge_batch(into, set, shard, i, count);
 		drop_block(shard, i + count - 1);
@@ -366,6 +381,8 @@ static void measure(struct packing *packing)
 		tables->frames[i].first = (uint32_t)fold->frame_count;
 		set->pieces[i].first = (uint32_t)fold->piece_count;
 		set->pieces[i].first_frame = (uint32_t)frame_ids;
+		fold->private->firsts[i] = (uint32_t)fold->frame_count;
+		fold->private->kept_frames[i] = tables->frames[i].kept;
 		fold->frame_count += tables->frames[i].frames.len;
 		fold->piece_count += set->pieces[i].count;
 		fold->entry_count += set->entries[i].count;
@@ -380,6 +397,7 @@ static void measure(struct packing *packing)
 			latest = key > latest ? key : latest;
 		}
 	}
+	fold->private->lineage = tables->lineage;
 	packing->earliest = earliest;
 	packing->span = latest < earliest ? 1 : (latest - earliest) / TIME_BUCKETS + 1;
 	fold->frames = mem_alloc_array(fold->frame_count + 1, sizeof(*fold->frames));

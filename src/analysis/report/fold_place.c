@@ -6,7 +6,8 @@
  *
  * The second one has FRAME_WAYS places for each hash, which share a cache line: where one address pushed out the other, two that come in
  * turn would be resolved again and again. What isn't in it goes to the resolver, and from its symbol to the frame. Only new symbols go to
- * the table that all workers share. In pictures its places are ranges of addresses, and what isn't mapped is one frame without a place.
+ * the table that all workers share. In pictures and live views its places are ranges of addresses, and in pictures what isn't mapped is one
+ * frame without a place.
  */
 #include "analysis/report/fold_internal.h"
 
@@ -16,6 +17,7 @@
 enum {
 	FRAME_WAYS = 4,
 	FRAME_SLOTS_LEAST = 1 << 12,
+	FRAME_SLOTS_LIVE = 1 << 14, /* of a few seconds after the other */
 	FRAME_SLOTS_MOST = 1 << 18,
 	RANGE_SLOTS_MOST = 1 << 17,
 	SYMBOL_SLOTS = 1 << 14,
@@ -33,8 +35,9 @@ struct place_frame {
 	uint32_t frame;
 };
 
-/* For pictures, where all of a symbol, and all of a file without symbols, is one frame, a place may be all addresses of some granules of a
- * block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE, too.
+/* For pictures and live views, where all of a symbol is one frame (in pictures also all of a file without symbols), a place may be all
+ * addresses of some granules of a block, the first one and the last one of which are the lowest bits of its address. Its key has RANGE,
+ * too.
  *
  *	block of 256 bytes  |g g g g|g g g g|g g g g|g g g g|     granules of 16
  *	symbols             |one    |two                 |        a range each; the granule in which `two` ends has none
@@ -68,8 +71,9 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 		      uint64_t samples)
 {
 	const struct fold_options *options = tables->options;
-	bool ranges = options->loose && options->by_file && !options->by_address && !options->by_line;
-	uint64_t slots = FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
+	bool picture = options->loose && options->by_file;
+	bool ranges = (picture || options->any_address) && !options->by_address && !options->by_line;
+	uint64_t slots = options->any_address ? FRAME_SLOTS_LIVE : FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
 	while (slots < most && slots * 4 < samples)
 		slots *= 2;
 	*places = (struct fold_places){.tables = tables,
@@ -77,7 +81,8 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 				       .options = options,
 				       .machine = machine,
 				       .frame_mask = slots - FRAME_WAYS,
-				       .ranges = ranges};
+				       .ranges = ranges,
+				       .one_nowhere = ranges && picture};
 	for (unsigned int i = 0; i < FOLD_CPUMODES; i++)
 		places->nowhere[i] = NOT_KNOWN;
 	maps_cache_init(&places->maps);
@@ -202,7 +207,7 @@ static uint32_t resolve(struct fold_places *places, const struct fold_lookup *lo
 /* Whether all that isn't mapped is one frame. Of the kernel more may be known than is mapped. */
 static bool is_nowhere(const struct fold_places *places, const struct map *map, uint8_t cpumode)
 {
-	return places->ranges && !map && cpumode != CPUMODE_KERNEL;
+	return places->one_nowhere && !map && cpumode != CPUMODE_KERNEL;
 }
 
 static uint32_t __attribute__((noinline)) nowhere_frame(struct fold_places *places, uint8_t cpumode)
@@ -267,7 +272,8 @@ static uint32_t __attribute__((noinline)) add_range(struct fold_places *places, 
 	uint64_t start, end;
 	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
 	frame.symbol = resolver_symbol_around(places->resolver, lookup->map->dso, lookup->address, &start, &end);
-	if (!make_range(lookup->address, start, end, &first, &last)) {
+	bool one_frame = frame.symbol || places->options->by_file;
+	if (!one_frame || !make_range(lookup->address, start, end, &first, &last)) {
 		uint32_t found = resolve(places, lookup);
 		add_frame(slots, lookup->key, lookup->address, found);
 		return found;

@@ -11,8 +11,10 @@
 
 void fold_set_init(struct fold_set *set, const struct fold_options *options, const uint8_t *records)
 {
-	*set = (struct fold_set){
-		.copies_records = options->records == FOLD_RECORDS_COPIED, .has_extra = options->extra_words > 0, .records = records};
+	*set = (struct fold_set){.copies_records = options->records == FOLD_RECORDS_COPIED,
+				 .has_extra = options->extra_words > 0 || options->apart,
+				 .apart = options->apart,
+				 .records = records};
 	set->entry_size = set->has_extra ? sizeof(struct set_entry)
 			  : records	 ? offsetof(struct set_entry, first)
 					 : offsetof(struct set_entry, extra);
@@ -222,6 +224,11 @@ void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_
 	add_entry(set, entry, hash, false);
 }
 
+void fold_set_push(struct fold_set *set, unsigned int shard, const struct set_entry *entry)
+{
+	push_entry(set, &set->entries[shard], entry);
+}
+
 void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash)
 {
 	const struct entry_shard *shard = &set->entries[fold_shard(hash)];
@@ -231,9 +238,18 @@ void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash)
 		__builtin_prefetch(fold_set_at(set, shard, id), 1);
 }
 
+/* A block of one shard after a block of another: all that matters is that shards are of one size. */
+static void push_items(struct fold_set *set, const struct fold_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fold_set_push(set, set->added++ / FOLD_BLOCK % FOLD_SHARDS, &items[i].entry);
+}
+
 void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 {
 	add_pieces(set, items, count);
+	if (set->apart)
+		return push_items(set, items, count);
 	for (size_t i = 0; i < count; i++) {
 		items[i].hash = fold_set_hash(set, &items[i].entry, (uint32_t)items[i].inner.hash, (uint32_t)items[i].outer.hash);
 		id_table_prefetch(&set->entries[fold_shard(items[i].hash)].ids, (uint32_t)items[i].hash);

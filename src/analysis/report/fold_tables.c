@@ -40,6 +40,42 @@ void fold_tables_destroy(struct fold_tables *tables)
 	free(tables);
 }
 
+static void copy_ids(struct id_table *to, const struct id_table *from)
+{
+	*to = *from;
+	if (!from->slots)
+		return;
+	to->slots = mem_alloc_array(from->slot_count, sizeof(*to->slots));
+	memcpy(to->slots, from->slots, from->slot_count * sizeof(*to->slots));
+}
+
+void fold_tables_keep(struct fold_tables *tables, struct fold_tables *from, uint64_t lineage)
+{
+	if (!from->lineage)
+		from->lineage = lineage;
+	tables->lineage = from->lineage;
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++) {
+		struct frame_shard *to = &tables->frames[i], *shard = &from->frames[i];
+		shard->kept = (uint32_t)shard->frames.len;
+		vec_reserve(&to->frames, shard->frames.len);
+		if (shard->frames.len)
+			memcpy(to->frames.data, shard->frames.data, shard->frames.len * sizeof(*to->frames.data));
+		to->frames.len = shard->frames.len;
+		copy_ids(&to->ids, &shard->ids);
+	}
+	for (size_t i = 0; i < from->actors.len; i++)
+		vec_push(&tables->actors, from->actors.data[i]);
+	copy_ids(&tables->actor_ids, &from->actor_ids);
+}
+
+size_t fold_tables_frame_count(const struct fold_tables *tables)
+{
+	size_t count = 0;
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		count += tables->frames[i].frames.len;
+	return count;
+}
+
 struct fold_set *fold_tables_add_set(struct fold_tables *tables)
 {
 	struct fold_set *set = mem_zalloc(sizeof(*set));

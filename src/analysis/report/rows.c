@@ -29,20 +29,34 @@ static bool row_shown(const struct rows *rows, uint32_t row)
 	return !rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry);
 }
 
-/* All rows are sorted: where keys contradict each other, rows that aren't shown have a say in the order of the others. */
+static void leave_out_others(struct rows *rows)
+{
+	size_t count = rows->shown_count;
+	if (!rows->options.shown && !rows->options.place_shown && !rows->options.exclude_other)
+		return;
+	rows->shown_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (row_shown(rows, rows->order[i]))
+			rows->order[rows->shown_count++] = rows->order[i];
+}
+
+/* All rows are sorted: where keys contradict each other, rows that aren't shown have a say in the order of the others. Not where few of
+ * many are asked for, and the first key, a sum, says which ones come into question: names of the others need no order, either. */
 static void make_order(struct rows *rows)
 {
+	bool chosen = rows_can_choose(rows);
 	rows->order = mem_alloc_array(rows->row_count + 1, sizeof(*rows->order));
 	for (uint32_t i = 0; i < rows->row_count; i++)
 		rows->order[i] = i;
 	rows->shown_count = rows->row_count;
+	if (chosen) {
+		leave_out_others(rows);
+		rows_choose(rows);
+	}
+	classes_rank(rows, chosen);
 	rows_sort(rows);
-	if (!rows->options.shown && !rows->options.place_shown && !rows->options.exclude_other)
-		return;
-	rows->shown_count = 0;
-	for (size_t i = 0; i < rows->row_count; i++)
-		if (row_shown(rows, rows->order[i]))
-			rows->order[rows->shown_count++] = rows->order[i];
+	if (!chosen)
+		leave_out_others(rows);
 }
 
 /* A single event needs no table: it would cost as much as all events, for each of them. */
@@ -80,7 +94,6 @@ struct rows *rows_create(struct fold *fold, struct key_context *context, const s
 	rows->samples_shown = rows->samples + options->event_count;
 	classes_create(rows);
 	rows_add_all(rows);
-	classes_rank(rows);
 	make_order(rows);
 	return rows;
 }

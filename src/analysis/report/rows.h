@@ -32,6 +32,7 @@ struct rows_options {
 	 * are. */
 	bool (*place_shown)(void *context, const struct fold_frame *place);
 	void *context;
+	size_t most; /* only so many rows are asked for, the first ones; others needn't be in `order`. 0 = all */
 	unsigned int jobs;
 };
 
@@ -62,7 +63,7 @@ struct rows {
 	struct row_modes *modes; /* the same, with by_mode; else NULL */
 	uint32_t *order;	 /* sorted; filtered ones are left out */
 	size_t row_count;
-	size_t shown_count;    /* in `order` */
+	size_t shown_count;    /* in `order`; at least options.most, if there are so many */
 	uint64_t *total;       /* by event: periods of all samples */
 	uint64_t *total_shown; /* … of those that pass the filter */
 	uint64_t *samples;     /* by event */

@@ -436,19 +436,32 @@ static void rank_numbers(struct ranked *values, size_t count, uint32_t *ranks)
 	}
 }
 
-static uint32_t *rank_key(struct rows *rows, unsigned int domain, const struct key *key)
+/* A bitmap of classes: those that rows in `order` have. */
+static uint64_t *ordered_classes(const struct rows *rows, const struct key *key, size_t count)
 {
-	size_t count = rows->private->classes[domain].representatives.len;
-	struct ranked *values = mem_alloc_array(count + 1, sizeof(*values));
-	uint32_t *ranks = mem_alloc_array(count + 1, sizeof(*ranks));
-	for (size_t i = 0; i < count; i++) {
+	uint64_t *wanted = mem_zalloc_array(count / 64 + 1, sizeof(*wanted));
+	for (size_t i = 0; i < rows->shown_count; i++)
+		set_bit(wanted, classes_of_row(rows, rows->order[i], key));
+	return wanted;
+}
+
+/* `wanted` NULL: all classes. */
+static uint32_t *rank_key(struct rows *rows, unsigned int domain, const struct key *key, const uint64_t *wanted)
+{
+	size_t classes = rows->private->classes[domain].representatives.len, count = 0;
+	struct ranked *values = mem_alloc_array(classes + 1, sizeof(*values));
+	uint32_t *ranks = mem_zalloc_array(classes + 1, sizeof(*ranks));
+	for (size_t i = 0; i < classes; i++) {
 		struct key_source source;
+		if (wanted && !bit(wanted, i))
+			continue;
 		classes_source(rows, domain, (uint32_t)i, key, &source);
-		values[i] = (struct ranked){.class = (uint32_t)i};
+		struct ranked *value = &values[count++];
+		*value = (struct ranked){.class = (uint32_t)i};
 		if (key->string)
-			values[i].string = source.string ? source.string : key->string(rows->context, key, &source);
+			value->string = source.string ? source.string : key->string(rows->context, key, &source);
 		else
-			values[i].number = key->number(rows->context, key, &source);
+			value->number = key->number(rows->context, key, &source);
 	}
 	if (key->string)
 		rank_strings(values, count, ranks);
@@ -456,17 +469,23 @@ static uint32_t *rank_key(struct rows *rows, unsigned int domain, const struct k
 		rank_numbers(values, count, ranks);
 	free(values);
 	if (key->flags & KEY_DESCENDING)
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < classes; i++)
 			ranks[i] = UINT32_MAX - ranks[i];
 	return ranks;
 }
 
-void classes_rank(struct rows *rows)
+void classes_rank(struct rows *rows, bool ordered_only)
 {
 	struct rows_private *private = rows->private;
-	for (unsigned int d = 0; d < CLASS_DOMAINS; d++)
-		for (unsigned int k = 0; k < private->classes[d].key_count; k++)
-	private->classes[d].ranks[k] = rank_key(rows, d, private->classes[d].keys[k]);
+	for (unsigned int d = 0; d < CLASS_DOMAINS; d++) {
+		struct classes *classes = &private->classes[d];
+		for (unsigned int k = 0; k < classes->key_count; k++) {
+			const struct key *key = classes->keys[k];
+			uint64_t *wanted = ordered_only ? ordered_classes(rows, key, classes->representatives.len) : NULL;
+			classes->ranks[k] = rank_key(rows, d, key, wanted);
+			free(wanted);
+		}
+	}
 	if (!private->parent_key)
 		return;
 	size_t count = private->parents.len;

@@ -47,8 +47,8 @@ struct rows_private {
 
 void classes_create(struct rows *rows);
 void classes_destroy(struct rows *rows);
-/* After all classes are made: the ranks that the sort needs. */
-void classes_rank(struct rows *rows);
+/* After all classes are made: the ranks that the sort needs, of all classes or only of those that rows in `order` have. */
+void classes_rank(struct rows *rows, bool ordered_only);
 void classes_source(const struct rows *rows, unsigned int domain, uint32_t class, const struct key *key, struct key_source *ret);
 /* The class of a row's key: which of its three it is. */
 uint32_t classes_of_row(const struct rows *rows, uint32_t row, const struct key *key);
@@ -70,4 +70,8 @@ static inline uint32_t rows_self_place(const struct rows *rows, const struct fol
 void rows_add_all(struct rows *rows);
 /* The order of all entries' stacks, a section for each combination of actor, extra and event. */
 const struct stack_order *rows_stack_order(struct rows *rows);
+/* Sorts what is in `order`. */
 void rows_sort(struct rows *rows);
+/* Whether that needn't be all rows, for options.most; then leaves those in `order` that may be among the first ones. */
+bool rows_can_choose(const struct rows *rows);
+void rows_choose(struct rows *rows);

@@ -195,8 +195,8 @@ static void add_rank_field(struct sorting *sorting, const struct key *key)
 	if (!ranks)
 		return;
 	uint32_t smallest = UINT32_MAX, largest = 0;
-	for (uint32_t i = 0; i < rows->row_count; i++) {
-		uint32_t rank = ranks[classes_of_row(rows, i, key)];
+	for (size_t i = 0; i < rows->shown_count; i++) {
+		uint32_t rank = ranks[classes_of_row(rows, rows->order[i], key)];
 		smallest = rank < smallest ? rank : smallest;
 		largest = rank > largest ? rank : largest;
 	}
@@ -283,7 +283,7 @@ static int compare_items(const void *x, const void *y, void *context)
 
 static size_t end_of(const struct sorting *sorting, size_t begin)
 {
-	size_t end = begin + sorting->step, count = sorting->rows->row_count;
+	size_t end = begin + sorting->step, count = sorting->rows->shown_count;
 	return end < count ? end : count;
 }
 
@@ -293,7 +293,7 @@ static void sort_part(void *context, unsigned int worker, size_t part)
 	size_t begin = part * sorting->step, end = end_of(sorting, begin);
 	(void)worker;
 	for (size_t i = begin; i < end; i++)
-		make_item(sorting, (uint32_t)i, item_at(sorting, sorting->items, i));
+		make_item(sorting, sorting->rows->order[i], item_at(sorting, sorting->items, i));
 	qsort_r(item_at(sorting, sorting->items, begin), end - begin, sorting->size, compare_items, sorting);
 }
 
@@ -314,7 +314,7 @@ static void sort_by_words(struct rows *rows)
 {
 	struct sorting sorting = {.rows = rows, .jobs = rows->options.jobs ? rows->options.jobs : 1};
 	choose_fields(&sorting);
-	size_t count = rows->row_count, parts = 1;
+	size_t count = rows->shown_count, parts = 1;
 	while (parts < sorting.jobs && count / parts > 4096)
 		parts *= 2;
 	sorting.step = (count + parts - 1) / parts;
@@ -452,6 +452,46 @@ static size_t tree_end(const struct rows *rows)
 		end--;
 	return end;
 }
+
+/* ---- few of many ---- */
+
+/* A number that never falls as the value grows: how many bits it has, and the three below the highest one. */
+enum { LOW_BITS = 3, MAGNITUDES = 65 << LOW_BITS };
+
+static unsigned int magnitude(uint64_t value)
+{
+	unsigned int bits = bits_of(value);
+	unsigned int low = bits > LOW_BITS ? (value >> (bits - 1 - LOW_BITS)) & ((1 << LOW_BITS) - 1) : 0;
+	return bits << LOW_BITS | low;
+}
+
+static uint64_t first_total(const struct rows *rows, uint32_t row)
+{
+	return total_value(rows, row, rows->options.sort[0]->total, rows->options.sort_event);
+}
+
+bool rows_can_choose(const struct rows *rows)
+{
+	const struct rows_options *options = &rows->options;
+	return options->most && options->most < rows->row_count && !options->children && options->sort_count &&
+	       options->sort[0]->domain == KEY_TOTAL && !options->sort_skipped[0];
+}
+
+void rows_choose(struct rows *rows)
+{
+	size_t counts[MAGNITUDES] = {0}, more = 0, kept = 0;
+	for (size_t i = 0; i < rows->shown_count; i++)
+		counts[magnitude(first_total(rows, rows->order[i]))]++;
+	unsigned int least = MAGNITUDES;
+	while (least && more < rows->options.most)
+		more += counts[--least];
+	for (size_t i = 0; i < rows->shown_count; i++)
+		if (magnitude(first_total(rows, rows->order[i])) >= least)
+			rows->order[kept++] = rows->order[i];
+	rows->shown_count = kept;
+}
+
+/* ---- */
 
 void rows_sort(struct rows *rows)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /* Calls that took long: the time is noted where one begins, and looked at where it ends. Only what took longer than the threshold is told
  * of, so that waiting for it costs two programs a call and nothing else. Of calls within a call of the same thread the newest is looked at.
+ * Each thread has its time with itself: of a server with any number of them, the one that waits longest is the last that may be forgotten.
  *
  * The programs return 1: with 0 nobody else would have samples of these events. */
 #include "bpf/latency/slow_calls_shared.h"
@@ -10,18 +11,15 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Threads that are in such a call at a time; a beginning whose end never comes goes when there are more. */
-enum { THREADS = 8192 };
-
 const volatile struct slow_calls_config config;
 
-uint64_t missed; /* slow calls for which the ring had no room */
+uint64_t missed; /* slow calls for which the ring had no room, calls that could not be noted */
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, THREADS);
-	__type(key, uint64_t);
-	__type(value, uint64_t);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, uint64_t); /* 0 = it is in none */
 } begun SEC(".maps");
 
 struct {
@@ -31,24 +29,27 @@ struct {
 
 static __always_inline int note(void)
 {
-	uint64_t thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	uint64_t *since = bpf_task_storage_get(&begun, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	bpf_map_update_elem(&begun, &thread, &now, BPF_ANY);
+	if (since)
+		*since = bpf_ktime_get_ns();
+	else
+		__sync_fetch_and_add(&missed, 1);
 	return 1;
 }
 
 static __always_inline int judge(void)
 {
-	uint64_t thread = bpf_get_current_pid_tgid(), *since = bpf_map_lookup_elem(&begun, &thread);
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t *since = bpf_task_storage_get(&begun, task, NULL, 0);
 	struct slow_call call = {.end = bpf_ktime_get_ns()};
 
-	if (!since)
+	if (!since || !*since)
 		return 1; /* it began before we were there */
 	call.begin = *since;
-	bpf_map_delete_elem(&begun, &thread);
+	*since = 0;
 	if (call.end - call.begin < config.threshold_ns)
 		return 1;
-	struct task_struct *task = bpf_get_current_task_btf();
 	call.tid = visible_pid_of(task);
 	call.pid = visible_pid_of(BPF_CORE_READ(task, group_leader));
 	if (bpf_ringbuf_output(&ring, &call, sizeof(call), BPF_RB_NO_WAKEUP))

@@ -138,7 +138,7 @@ void agent_cost_begin(struct agent_cost *cost, struct agent_records records);
 /* What is used now of the memory that there may be, in percent: a look costs a microsecond. */
 unsigned int agent_cost_memory(const struct agent_cost *cost);
 /* Where it is tight, what can be read again is given back, which costs a tenth of the agent; nothing else helps where it is full. */
-enum { AGENT_MEMORY_TIGHT = 75, AGENT_MEMORY_FULL = 150 };
+enum { AGENT_MEMORY_TIGHT = 75, AGENT_MEMORY_ALL = 100, AGENT_MEMORY_FULL = 150 };
 /* A window is over. True: the rate is another one from now on, `hz`. */
 bool agent_cost_end(struct agent_cost *cost, struct agent_records records);
 
@@ -240,12 +240,13 @@ struct agent {
 	struct flight_watch *watch;
 	struct flight *flight;		      /* or NULL */
 	struct agent_rate rates[AGENT_RATES]; /* the last ones, the newest first: samples come late */
-	bool begun;			      /* samples count */
-	bool reload;			      /* is wanted */
-	bool lost_told;			      /* the kernel counts lost samples of counters (Linux 6.0) */
+	struct agent_records written;
+	bool begun;	/* samples count */
+	bool reload;	/* is wanted */
+	bool lost_told; /* the kernel counts lost samples of counters (Linux 6.0) */
 	/* The open window: */
 	uint64_t wall_ns, mono_ns, boot_ns; /* when it began */
-	uint64_t count, records;	    /* samples that came, records of all kinds */
+	uint64_t count;			    /* samples that came */
 	uint64_t dropped;		    /* of the samples: for want of memory */
 	bool full;			    /* there is none until it ends */
 	bool shed;			    /* what could go has gone once */
@@ -255,7 +256,8 @@ struct agent {
 /* Samples that came since the last window, or the beginning, are a window: it goes to all sinks. */
 void agent_window_end(struct agent *agent);
 void agent_window_begin(struct agent *agent);
-struct agent_records agent_window_records(const struct agent *agent);
+/* Of all records, in the order in which they are taken: those of a window are never fewer than none. */
+void agent_window_count(struct agent *agent, const struct record *record);
 void agent_window_add(struct agent *agent, const struct record *record);
 /* Whether it has been open for as long as it is to be, or the machine slept. */
 bool agent_window_is_over(struct agent *agent);
@@ -289,4 +291,5 @@ void agent_recorder_end(struct agent *agent);
 /* run.c */
 struct error *agent_run(int argc, char **argv, int *ret_status);
 
-extern const struct command cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status, cmd_agent_symbolize;
+extern const struct command cmd_agent_rollup, cmd_agent_run, cmd_agent_schema, cmd_agent_check, cmd_agent_push, cmd_agent_status,
+	cmd_agent_symbolize;

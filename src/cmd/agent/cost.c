@@ -85,7 +85,9 @@ static void take_bpf(struct agent_cost *cost, uint64_t elapsed_ns)
 		cost->bpf_age++;
 		return;
 	}
-	cost->bpf_percent = 100.0 * (double)(bpf_run_time_own() - cost->bpf_at_begin) / (double)elapsed_ns;
+	uint64_t now = bpf_run_time_own(); /* less than at the beginning where a program is gone, or cannot be asked */
+	if (now >= cost->bpf_at_begin)
+		cost->bpf_percent = 100.0 * (double)(now - cost->bpf_at_begin) / (double)elapsed_ns;
 	cost->bpf_age = 0;
 	end_bpf(cost);
 }

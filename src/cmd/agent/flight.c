@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,8 +50,8 @@ struct flight {
 	uint64_t gone_bytes;
 	bool wanted;
 	struct flight_causes causes; /* of the recording that is wanted */
-	pid_t writer;		     /* the process that writes one; 0 = none does */
-	uint64_t settled[3];	     /* ends of the last rounds: all before the last of them has come (capture/live.h) */
+	struct flight_writer writer;
+	uint64_t settled[3]; /* ends of the last rounds: all before the last of them has come (capture/live.h) */
 	uint64_t quiet_until;
 	struct flight_counts counts;
 };
@@ -295,36 +294,50 @@ static void count(struct flight *flight, bool written)
 	flight->counts.failed += !written;
 }
 
-/* By a process of its own: symbols of all its files take memory that is gone with it, and measuring goes on. */
-static void write_it(struct flight *flight, uint64_t until)
+struct writing_one {
+	struct flight *flight;
+	struct flight_span span;
+};
+
+static bool write_one(void *context)
 {
-	struct flight_span span = span_of(flight);
-	span.to = span.to < until ? span.to : until;
-	flight->writer = fork();
-	if (flight->writer <= 0) {
-		struct error *error = write_named(flight, span);
-		bool written = !error;
-		error_free(error);
-		if (!flight->writer)
-			_exit(!written);
-		flight->writer = 0; /* there can be no other one */
-		count(flight, written);
-	}
-	flight->wanted = false;
-	flight->quiet_until = clock_now_ns(CLOCK_MONOTONIC) + flight->settings->quiet_ns;
+	const struct writing_one *one = context;
+	kept_files_remove_all(one->flight->settings->folder, is_unfinished, NULL); /* of who was killed: nobody else writes */
+	struct error *error = write_named(one->flight, one->span);
+	bool written = !error;
+	error_free(error);
+	return written;
 }
 
-static void look_at_writer(struct flight *flight, bool wait)
+/* By a process of its own: symbols of all its files take memory that is gone with it, and measuring goes on, also where the disk is stuck.
+ * The folder is left alone here for the same reason. */
+static void write_it(struct flight *flight, uint64_t until)
 {
-	int status;
-	if (!flight->writer || waitpid(flight->writer, &status, wait ? 0 : WNOHANG) != flight->writer)
-		return;
-	if (WIFSIGNALED(status)) {
-		log_warning("flight recorder: what wrote the recording was ended by signal %d", WTERMSIG(status));
-		kept_files_remove_all(flight->settings->folder, is_unfinished, NULL);
+	struct writing_one one = {flight, span_of(flight)};
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+	one.span.to = one.span.to < until ? one.span.to : until;
+	if (!flight_writer_start(&flight->writer, now, write_one, &one)) {
+		log_warning("flight recorder: a recording is not written: %s",
+			    flight->writer.stuck_count == FLIGHT_STUCK ? "earlier ones are stuck" : "no process can be made for it");
+		count(flight, false);
 	}
-	count(flight, WIFEXITED(status) && !WEXITSTATUS(status));
-	flight->writer = 0;
+	flight->wanted = false;
+	flight->quiet_until = now + flight->settings->quiet_ns;
+}
+
+static bool look_at_writer(struct flight *flight)
+{
+	enum flight_written written = flight_writer_look(&flight->writer, clock_now_ns(CLOCK_MONOTONIC));
+	if (written == FLIGHT_WRITTEN || written == FLIGHT_FAILED)
+		count(flight, written == FLIGHT_WRITTEN);
+	return written == FLIGHT_WRITES;
+}
+
+/* Whoever stops the agent waits for it. */
+static void wait_for_writer(struct flight *flight)
+{
+	while (look_at_writer(flight))
+		usleep(10000);
 }
 
 /* ---- when ---- */
@@ -356,8 +369,8 @@ void flight_take_round(struct flight *flight, uint64_t ended_ns)
 		flight_want(flight, &cause);
 	memmove(flight->settled + 1, flight->settled, sizeof(flight->settled) - sizeof(*flight->settled));
 	flight->settled[0] = ended_ns;
-	look_at_writer(flight, false);
-	if (flight->wanted && !flight->writer && flight->settled[2] >= span_of(flight).to)
+	look_at_writer(flight);
+	if (flight->wanted && !flight->writer.pid && flight->settled[2] >= span_of(flight).to)
 		write_it(flight, UINT64_MAX);
 	uint64_t since = flight->wanted				  ? span_of(flight).from
 			 : ended_ns > flight->settings->before_ns ? ended_ns - flight->settings->before_ns
@@ -375,10 +388,10 @@ void flight_take_round(struct flight *flight, uint64_t ended_ns)
 
 void flight_end(struct flight *flight)
 {
-	look_at_writer(flight, true);
+	wait_for_writer(flight);
 	if (flight->wanted)
 		write_it(flight, clock_now_ns(CLOCK_MONOTONIC));
-	look_at_writer(flight, true);
+	wait_for_writer(flight);
 }
 
 struct flight_counts flight_counts(const struct flight *flight)

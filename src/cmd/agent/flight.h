@@ -61,7 +61,7 @@ struct flight_watch;
 /* Before rights are given up. */
 struct error *flight_watch_open(const flight_trigger_list *triggers, struct flight_watch **ret);
 void flight_watch_close(struct flight_watch *watch);
-/* What has happened since the last look, one at a time. */
+/* What has happened since the last look, one at a time; false: nothing else, or enough for one look. */
 bool flight_watch_next(struct flight_watch *watch, struct flight_cause *ret);
 
 /* ---- flight.c ---- */

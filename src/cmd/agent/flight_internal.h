@@ -7,6 +7,8 @@
 #include "cmd/agent/flight.h"
 #include "result/table.h"
 
+#include <sys/types.h>
+
 /* ---- flight_ring.c: records of the last seconds ---- */
 
 /* Behind it lie the record and the texts. */
@@ -106,3 +108,26 @@ void flight_describe_thread(const struct session *session, const struct thread *
 /* `gone`: such records, of who isn't there any more. */
 struct error *flight_write(const struct session *session, const struct flight_ring *ring, const struct strbuf *gone,
 			   struct flight_span span, struct event_catalog *catalog, const char *path);
+
+/* ---- flight_writer.c: the process that writes it ---- */
+
+enum { FLIGHT_STUCK = 4 };
+/* All zero: none. */
+struct flight_writer {
+	pid_t pid;		   /* who writes; 0 = nobody does */
+	uint64_t until;		   /* has so long for it */
+	pid_t stuck[FLIGHT_STUCK]; /* who had too long, was killed, and isn't gone yet */
+	size_t stuck_count;
+};
+
+enum flight_written {
+	FLIGHT_NONE,   /* nobody writes */
+	FLIGHT_WRITES, /* it isn't done */
+	FLIGHT_WRITTEN,
+	FLIGHT_FAILED, /* why has been said */
+};
+
+/* A process does `write`, and has written when that returns true. False: there can be none. Nobody may write yet. */
+bool flight_writer_start(struct flight_writer *writer, uint64_t now, bool (*write)(void *context), void *context);
+/* Once for each end; who takes too long is given up. */
+enum flight_written flight_writer_look(struct flight_writer *writer, uint64_t now);

@@ -146,13 +146,18 @@ uint64_t flight_wait_ns(const struct flight_settings *settings)
 
 /* ---- watching ---- */
 
+/* As many as there is room for at a time: where they come faster than they are looked at, a look ends nonetheless. */
+enum { CALLS_MOST = 2048 };
+static const uint64_t missed_every_ns = UINT64_C(60000000000);
+
 struct watched {
 	const struct flight_trigger *trigger;
 	struct bpf_slow_calls *calls; /* LATENCY */
-	uint64_t missed;
-	int file;      /* LOAD, PRESSURE; -1 = none */
-	bool above;    /* when it was looked at last */
-	uint64_t time; /* of that look; 0 = none yet */
+	uint64_t missed, missed_told; /* calls that came too fast; when that was said last */
+	unsigned int taken;	      /* calls in this look */
+	int file;		      /* LOAD, PRESSURE; -1 = none */
+	bool above;		      /* when it was looked at last */
+	uint64_t time;		      /* of that look; 0 = none yet */
 	uint64_t total_us;
 };
 
@@ -257,14 +262,22 @@ static bool look_at_level(struct watched *watched, struct flight_cause *ret)
 	return true;
 }
 
+/* Of a trigger that nearly each call raises it would have to be said each second. */
+static void tell_missed(struct watched *watched)
+{
+	uint64_t missed = bpf_slow_calls_missed(watched->calls), now = clock_now_ns(CLOCK_MONOTONIC);
+	if (missed == watched->missed || (watched->missed && now < watched->missed_told + missed_every_ns))
+		return;
+	log_warning("--flight-on %s: %llu slow calls came too fast to be told of", watched->trigger->text,
+		    (unsigned long long)(missed - watched->missed));
+	watched->missed = missed;
+	watched->missed_told = now;
+}
+
 static bool look_at_calls(struct watched *watched, struct flight_cause *ret)
 {
 	struct slow_call call;
-	uint64_t missed = bpf_slow_calls_missed(watched->calls);
-	if (missed != watched->missed)
-		log_warning("--flight-on %s: %llu slow calls came too fast to be told of", watched->trigger->text,
-			    (unsigned long long)(missed - watched->missed));
-	watched->missed = missed;
+	tell_missed(watched);
 	if (!bpf_slow_calls_next(watched->calls, &call))
 		return false;
 	*ret = (struct flight_cause){.time = call.end, .begin = call.begin, .pid = call.pid, .tid = call.tid};
@@ -277,8 +290,11 @@ bool flight_watch_next(struct flight_watch *watch, struct flight_cause *ret)
 {
 	while (watch->at < watch->list.len) {
 		struct watched *watched = &watch->list.data[watch->at];
-		if (watched->calls && look_at_calls(watched, ret))
+		if (watched->calls && watched->taken < CALLS_MOST && look_at_calls(watched, ret)) {
+			watched->taken++;
 			return true;
+		}
+		watched->taken = 0;
 		watch->at++;
 		if (!watched->calls && look_at_level(watched, ret))
 			return true;

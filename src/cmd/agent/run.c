@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
+enum { SYMBOLS_PART = 8 }; /* of --memory, for those of files from window to window */
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
 static const uint64_t tick_ns = 1000000000;
 static const uint64_t long_wait_ns = 500000000;
@@ -138,12 +139,17 @@ static void shed_memory(struct agent *agent)
 	give_back_memory();
 }
 
-/* Between two windows nobody has a symbol: those of files can go as well. */
+/* Between two windows nobody has a symbol: those of files can go as well. To read them again is what costs most where programs come and go,
+ * so that some stay unless there is nothing else that can. */
 static void shed_symbols(struct agent *agent)
 {
 	if (agent_cost_memory(&agent->cost) <= AGENT_MEMORY_TIGHT)
 		return;
-	resolver_shed(agent->opening.resolver);
+	resolver_shed(agent->opening.resolver, agent->settings->memory / SYMBOLS_PART);
+	give_back_memory();
+	if (agent_cost_memory(&agent->cost) <= AGENT_MEMORY_ALL)
+		return;
+	resolver_shed(agent->opening.resolver, 0);
 	give_back_memory();
 }
 
@@ -270,7 +276,7 @@ static void end_window(struct agent *agent)
 {
 	agent_window_end(agent);
 	shed_symbols(agent);
-	if (agent_cost_end(&agent->cost, agent_window_records(agent)))
+	if (agent_cost_end(&agent->cost, agent->written))
 		agent_rate_set(agent);
 	tell_numbers(agent);
 	if (agent->reload)
@@ -306,7 +312,7 @@ static struct error *loop(struct agent *agent)
 	struct error *error = NULL;
 	bool started = false;
 	while (session_next(agent->opening.session, &record, &error) > 0) {
-		agent->records++;
+		agent_window_count(agent, &record);
 		if (agent->begun && !started) {
 			start(agent);
 			started = true;

@@ -26,24 +26,6 @@ static uint64_t count_lost(const struct agent *agent)
 	return lost;
 }
 
-/* Those off the CPU are made by us, of sums. */
-static uint64_t count_made(const struct session *session)
-{
-	const struct event_list *events = &session->reader->events;
-	uint64_t made = 0;
-	for (size_t i = 0; i < events->events.len; i++)
-		if (!strcmp(events->events.data[i]->name, OFF_CPU_EVENT))
-			made += session->event_counts[i].samples;
-	return made;
-}
-
-struct agent_records agent_window_records(const struct agent *agent)
-{
-	const struct session *session = agent->opening.session;
-	uint64_t made = count_made(session);
-	return (struct agent_records){agent->records - made, session->record_counts[RECORD_SAMPLE] - made};
-}
-
 void agent_window_begin(struct agent *agent)
 {
 	agent->wall_ns = clock_now_ns(CLOCK_REALTIME);
@@ -52,7 +34,7 @@ void agent_window_begin(struct agent *agent)
 	agent->count = agent->dropped = 0;
 	agent->full = agent->shed = false;
 	agent->lost_before = count_lost(agent);
-	agent_cost_begin(&agent->cost, agent_window_records(agent));
+	agent_cost_begin(&agent->cost, agent->written);
 }
 
 /* How far one clock went further than another one since the window began. */
@@ -77,6 +59,15 @@ bool agent_window_is_over(struct agent *agent)
 	numbers->clock_jumps += set;
 	pthread_mutex_unlock(&agent->status.lock);
 	return suspended || set || mono - agent->mono_ns >= agent->settings->window_ns;
+}
+
+/* Samples off the CPU are made by us, of sums. */
+void agent_window_count(struct agent *agent, const struct record *record)
+{
+	if (record->is_sample && !strcmp(record->event->name, OFF_CPU_EVENT))
+		return;
+	agent->written.all++;
+	agent->written.samples += record->is_sample;
 }
 
 void agent_window_add(struct agent *agent, const struct record *record)

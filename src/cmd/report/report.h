@@ -105,6 +105,7 @@ struct report {
 	bool beginning;		/* what was opened is only the beginning of the recording */
 	bool by_line;		/* a key tells addresses in one function apart */
 	bool unwound;		/* there are stacks of registers and stack bytes */
+	size_t most_rows;	/* that anybody is going to look at; 0 = all */
 	const char *sort_order; /* what the rows are sorted by, as text */
 	bool branch_mode, branch_history, children, chains, caller_order, group;
 	regex_t parent_regex, ignored_regex;

@@ -132,6 +132,7 @@ struct rows *report_make_rows(struct report *report, struct fold *fold, const st
 		.shown = filtered ? report_shown : NULL,
 		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,
+		.most = report->most_rows,
 		.jobs = report->session->jobs,
 	};
 	return rows_create(fold, &report->context, &rows);
@@ -245,12 +246,13 @@ static struct error *show_events(struct report *report, struct fold_parts *parts
 {
 	const struct report_options *options = report->options;
 	struct report_event *event;
+	report->most_rows = options->hierarchy ? 0 : options->most_rows;
 	struct error *error = report_event_open(report, parts, events, count, &event);
 	if (error)
 		return error;
 	/* Widths follow what is shown. */
-	if (options->most_rows && !options->hierarchy && event->rows->shown_count > options->most_rows)
-		event->rows->shown_count = options->most_rows;
+	if (report->most_rows && event->rows->shown_count > report->most_rows)
+		event->rows->shown_count = report->most_rows;
 	error = options->total_cycles ? show_blocks(report, event) : show_rows(report, event);
 	report_event_close(event);
 	return error;

@@ -1,8 +1,6 @@
 /* What perf top shows: the samples since the last screen, and those before, which fade. */
 #include "cmd/top/top.h"
 
-#include "base/mem.h"
-
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,30 +68,21 @@ static uint64_t fade(uint64_t value)
 	return value * 7 / 8;
 }
 
-/* What a sample weighs now, by event. */
-static void weigh_samples(struct top_history *history, const struct fold *recent)
+void top_weigh(struct top *top, const struct event *event, uint64_t period)
 {
-	size_t events = recent->session->reader->events.events.len;
-	struct fold_entry *sums = mem_zalloc_array(events + 1, sizeof(*sums));
-	for (size_t i = 0; i < recent->entry_count; i++) {
-		sums[recent->entries[i].event].period += recent->entries[i].period;
-		sums[recent->entries[i].event].count += recent->entries[i].count;
-	}
-	while (history->weights.len < events)
-		vec_push(&history->weights, 0);
-	for (size_t i = 0; i < events; i++)
-		if (sums[i].count)
-			history->weights.data[i] = sums[i].period / sums[i].count;
-	free(sums);
+	while (top->weights.len <= event->index)
+		vec_push(&top->weights, 0);
+	uint64_t *weight = &top->weights.data[event->index];
+	*weight = *weight ? *weight - *weight / 8 + period / 8 : period;
 }
 
-static bool is_worth_it(const struct top_history *history, const struct fold_entry *entry)
+static bool is_worth_it(const struct top *top, const struct fold_entry *entry)
 {
-	uint64_t weight = entry->event < history->weights.len ? history->weights.data[entry->event] : 0;
+	uint64_t weight = entry->event < top->weights.len ? top->weights.data[entry->event] : 0;
 	return entry->period && entry->period >= weight / LEAST_PART;
 }
 
-static void fade_all(const struct top_history *history, struct fold *fold, unsigned int times)
+static void fade_all(const struct top *top, struct fold *fold, unsigned int times)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++) {
@@ -102,7 +91,7 @@ static void fade_all(const struct top_history *history, struct fold *fold, unsig
 			entry->period = fade(entry->period);
 			entry->count = (uint32_t)fade(entry->count);
 		}
-		if (is_worth_it(history, entry))
+		if (is_worth_it(top, entry))
 			fold_move_entry(fold, kept++, i);
 	}
 	fold->entry_count = kept;
@@ -137,7 +126,6 @@ void top_history_close(struct top_history *history)
 		fold_feed_close(history->feed);
 	fold_destroy(history->fold);
 	fold_destroy(history->shown);
-	vec_deinit(&history->weights);
 	*history = (struct top_history){0};
 }
 
@@ -148,30 +136,20 @@ void top_history_release(struct top_history *history)
 }
 
 /* Adds to `sum` what is left of `older`. */
-static void add_faded(struct top_history *history, struct fold *sum, struct fold *older, unsigned int times)
+static void add_faded(const struct top *top, struct fold *sum, struct fold *older, unsigned int times)
 {
 	if (!older)
 		return;
 	if (times)
-		fade_all(history, older, times);
+		fade_all(top, older, times);
 	fold_merge(sum, older);
-}
-
-static struct fold *take_recent(struct top_history *history)
-{
-	struct fold *recent = fold_swap(history->fold);
-	fold_finish(recent);
-	weigh_samples(history, recent);
-	return recent;
 }
 
 void top_history_set_aside(struct top *top, struct top_history *history)
 {
-	struct fold *recent = take_recent(history), *sum = create(top, history);
-	add_faded(history, sum, history->aside, 1);
-	fold_merge(sum, recent);
+	add_faded(top, history->fold, history->aside, 1);
+	struct fold *sum = fold_swap(history->fold);
 	fold_finish(sum);
-	fold_destroy(recent);
 	fold_destroy(history->aside);
 	history->aside = sum;
 	history->fades++;
@@ -179,14 +157,16 @@ void top_history_set_aside(struct top *top, struct top_history *history)
 
 struct fold *top_history_next(struct top *top, struct top_history *history, bool due)
 {
-	struct fold *last = history->shown, *recent = take_recent(history), *next = create(top, history);
-	if (!top->restarts) {
-		if (!(due && top->options->zero))
-			add_faded(history, next, last, history->fades + due);
-		add_faded(history, next, history->aside, due);
-		fold_merge(next, recent);
+	struct fold *last = history->shown;
+	if (!top->restarts && !(due && top->options->zero))
+		add_faded(top, history->fold, last, history->fades + due);
+	if (!top->restarts)
+		add_faded(top, history->fold, history->aside, due);
+	struct fold *next = fold_swap(history->fold);
+	if (top->restarts) {
+		fold_destroy(next);
+		next = create(top, history);
 	}
-	fold_destroy(recent);
 	drop_aside(history);
 	fold_finish(next);
 	if (history == &top->rows)

@@ -142,8 +142,9 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "ignore-vmlinux", O, report.input.ignore_vmlinux, "do not look for the kernel's image"),
 	OPTION_FLAG(0, "demangle-kernel", O, report.input.demangle_kernel, "demangle C++ and Rust names in the kernel"),
 	OPTION_FLAG(0, "force", O, report.input.force, "read perf-PID.map files of other users, too"),
+	OPTION_FLAG('D', "dump-symtab", O, dump_symbols,
+		    "at the end, print to standard error each file and the symbols that were read of it"),
 	OPTION_GROUP(output_option_group, O, report.output),
-	OPTION_REFUSED('D', "dump-symtab", NULL, "top keeps no table of symbols to print; 'perf kallsyms' and nm do"),
 	OPTION_REFUSED(0, "stitch-lbr", NULL,
 		       "callers are carried over from earlier samples of recordings only; 'perf record --call-graph lbr' and "
 		       "'perf report --stitch-lbr' do it"),

@@ -77,12 +77,11 @@ static struct error *open_live(struct top *top, struct event_catalog *catalog)
 /* ---- feeding ---- */
 
 /* What options and keys leave out, which the kernel samples all the same. */
-static bool accept(void *context, const struct fold_sample *sample)
+static bool is_wanted(const struct top *top, const struct sample *sample)
 {
-	const struct top *top = context;
-	if (top_hides(top->options, sample->sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK))
+	if (top_hides(top->options, sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK))
 		return false;
-	return (!top->pid || sample->sample->pid == top->pid) && (!top->tid || sample->sample->tid == top->tid);
+	return (!top->pid || sample->pid == top->pid) && (!top->tid || sample->tid == top->tid);
 }
 
 /* The report's keys take its own context. */
@@ -98,7 +97,8 @@ static void open_rows(struct top *top)
 	struct fold_options options;
 	report_fold_options(&top->report, &options);
 	options.records = top->report.extras.keys.len ? FOLD_RECORDS_COPIED : FOLD_RECORDS_DROPPED;
-	options.accept = accept;
+	options.accept = NULL; /* is_wanted() */
+	options.any_address = true;
 	if (options.extra)
 		options.extra = extra;
 	options.context = top;
@@ -109,7 +109,7 @@ void top_open_code(struct top *top)
 {
 	if (top->code.feed)
 		return;
-	const struct fold_options options = {.by_address = true, .records = FOLD_RECORDS_DROPPED, .accept = accept, .context = top};
+	const struct fold_options options = {.by_address = true, .records = FOLD_RECORDS_DROPPED};
 	top_history_open(top, &top->code, &options);
 }
 
@@ -134,6 +134,9 @@ static void take_sample(struct top *top, const struct record *record)
 	top->interval.samples++;
 	top->interval.kernel_samples += (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	top->interval.exact_samples += (misc & PERF_RECORD_MISC_EXACT_IP) != 0;
+	if (!is_wanted(top, &sample))
+		return;
+	top_weigh(top, record->event, sample.period);
 	const struct fold_sample taken = {.event = record->event, .sample = &sample, .model_time = record->model_time};
 	fold_add(top->rows.feed, &taken, 1);
 	if (top->code.feed)
@@ -195,8 +198,10 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		.input = &top->options->report.input, .reader = live_take_reader(top->live), .remembers = true, .streaming = true};
 	struct error *error = opening_begin(&report->opening, &opening);
 	report->session = report->opening.session;
-	if (!error)
+	if (!error) {
+		report->session->jobs = 1; /* rounds are small: threads would cost more than they save */
 		error = report_find_switches(report, &top->on, &top->off);
+	}
 	top->off_now = top->on;
 	if (!error)
 		error = report_prepare(report);
@@ -213,6 +218,9 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 	top_history_close(&top->rows);
 	top_history_close(&top->code);
 	free(top->function);
+	vec_deinit(&top->weights);
+	if (!error && top->options->dump_symbols)
+		top_write_symbols(top, stderr);
 	if (!error)
 		opening_warn(&report->opening);
 	return error;

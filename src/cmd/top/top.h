@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct top_options {
 	struct report_options report; /* rows, columns, call graphs, filters */
@@ -28,7 +29,8 @@ struct top_options {
 	uint64_t entries;	  /* rows; 0 = as many as the terminal has room for */
 	bool zero;		  /* each screen shows only what came since the last one */
 	bool hide_kernel, hide_user;
-	bool overwrite; /* where more comes than is read, the newest samples stay */
+	bool dump_symbols; /* at the end */
+	bool overwrite;	   /* where more comes than is read, the newest samples stay */
 };
 
 /* options.c */
@@ -50,11 +52,10 @@ struct top_history {
 	struct fold_options options;
 	struct fold *fold; /* is fed */
 	struct fold_feed *feed;
-	struct fold *shown;    /* or NULL: nothing yet */
-	struct fold *before;   /* what was shown before, until it is released */
-	struct fold *aside;    /* what came while nobody asked for something newer, or NULL */
-	unsigned int fades;    /* how often what is shown would have faded meanwhile */
-	VEC(uint64_t) weights; /* by event: of a sample; 0 = not known */
+	struct fold *shown;  /* or NULL: nothing yet */
+	struct fold *before; /* what was shown before, until it is released */
+	struct fold *aside;  /* what came while nobody asked for something newer, or NULL */
+	unsigned int fades;  /* how often what is shown would have faded meanwhile */
 };
 
 /* A recording that is being made of what is measured. */
@@ -75,6 +76,7 @@ struct top {
 	char *function;		 /* by a key of the text: options.sym_annotate then; or NULL */
 	unsigned int code_event; /* of the text: whose instructions are shown */
 	struct top_interval interval;
+	VEC(uint64_t) weights;	      /* by event: the last samples' periods, about; 0 = not known */
 	uint64_t lost;		      /* when the last interval ended */
 	uint32_t pid;		      /* only samples of this process, or 0 = of all */
 	uint32_t tid;		      /* the same with a thread */
@@ -109,6 +111,8 @@ void top_history_set_aside(struct top *top, struct top_history *history);
 void top_history_carry(const struct top_history *history, struct carrying *carrying);
 /* Nothing refers to what was shown before any more. */
 void top_history_release(struct top_history *history);
+/* What a sample weighs now: what has faded to much less is dropped. */
+void top_weigh(struct top *top, const struct event *event, uint64_t period);
 /* -K and -U. */
 bool top_hides(const struct top_options *options, unsigned int cpumode);
 
@@ -129,6 +133,9 @@ struct top_rates top_rates_take(struct top *top);
 void top_add_target(const struct top *top, struct strbuf *out);
 /* "[4000Hz cycles]" */
 void top_add_event(const struct event *event, bool rate, struct strbuf *out);
+
+/* symbols.c: the files that were mapped, and the symbols of those in which there were samples. */
+void top_write_symbols(const struct top *top, FILE *out);
 
 /* text.c: one text after the other, to standard output. */
 struct error *top_text(struct top *top);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/mem.h"
+#include "fleet/clickhouse/hours.h"
 #include "fleet/clickhouse/row_binary.h"
 #include "fleet/clickhouse/where.h"
 #include "result/calltree.h"
@@ -20,7 +21,6 @@ enum {
 	AT_A_TIME = 10000, /* ids in a question */
 	FRAMES_MAX = 8000, /* of a stack */
 	SAMPLES_MAX = 250000,
-	PIECE_SECONDS = 21600, /* of schema.c: the order of samples */
 };
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -52,25 +52,30 @@ struct asking {
 
 /* ---- the question ---- */
 
-struct error *fleet_question_add_where(const struct fleet_question *question, struct strbuf *sql, struct fleet_period *ret_period)
+/* " AND …" for each condition. */
+static struct error *add_conditions(const struct fleet_question *question, struct strbuf *sql, bool *ret_by_host)
 {
-	struct error *error = fleet_period_parse(question->time, clock_now_ns(CLOCK_REALTIME) / 1000000000, ret_period);
-	if (error)
-		return error;
-	const uint64_t from = ret_period->from, to = ret_period->to;
-	strbuf_printf(sql,
-		      " WHERE time >= toDateTime(%" PRIu64 ") AND time < toDateTime(%" PRIu64 ") AND intDiv(toUInt32(time), %d) >= %" PRIu64
-		      " AND intDiv(toUInt32(time), %d) <= %" PRIu64,
-		      from, to, PIECE_SECONDS, from / PIECE_SECONDS, PIECE_SECONDS, (to - 1) / PIECE_SECONDS);
+	struct error *error = NULL;
+	*ret_by_host = question->labels && *question->labels;
 	if (question->where) {
 		strbuf_add_str(sql, " AND ");
-		error = fleet_where_add(question->where, sql);
+		error = fleet_where_add(question->where, sql, ret_by_host);
 	}
 	for (const char *const *label = question->labels; label && *label && !error; label++) {
 		strbuf_add_str(sql, " AND ");
 		error = fleet_label_add(*label, sql);
 	}
 	return error;
+}
+
+struct error *fleet_question_add_where(const struct fleet_question *question, struct strbuf *sql, struct fleet_period *ret_period)
+{
+	bool by_host;
+	struct error *error = fleet_period_parse(question->time, clock_now_ns(CLOCK_REALTIME) / 1000000000, ret_period);
+	if (error)
+		return error;
+	fleet_period_add_where(ret_period, sql);
+	return add_conditions(question, sql, &by_host);
 }
 
 static const char *text_of(struct asking *asking, struct cursor *cursor)
@@ -101,26 +106,53 @@ static struct error *read_sums(struct asking *asking, const struct strbuf *answe
 	return NULL;
 }
 
+static void add_from_samples(struct asking *asking, const struct fleet_question *question, const struct fleet_period *period,
+			     const char *condition, struct strbuf *sql)
+{
+	const uint64_t seconds = period->to - period->from;
+	asking->slice_length = question->slices ? seconds / question->slices + 1 : 0;
+	strbuf_add_str(sql, "SELECT ");
+	if (asking->slice_length)
+		strbuf_printf(sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", period->from,
+			      asking->slice_length);
+	strbuf_add_str(sql, "stack, sum(value), sum(count) FROM samples");
+	fleet_period_add_where(period, sql);
+	strbuf_printf(sql, "%s GROUP BY %sstack FORMAT RowBinary", condition, asking->slice_length ? "slice, " : "");
+}
+
+/* Sums of hours are asked where there are some. That there are none, or no tables of them, is no error. */
+static bool add_from_hours(struct asking *asking, const struct fleet_period *period, const char *condition, struct strbuf *sql)
+{
+	fleet_hour_list hours = {0};
+	bool some = false;
+	struct error *error = fleet_hours_ask(asking->clickhouse, period, &hours);
+	for (size_t i = 0; i < hours.len && !error; i++)
+		some |= hours.data[i].version != 0;
+	if (some) {
+		strbuf_add_str(sql, "SELECT stack, sum(v), sum(c)");
+		fleet_hours_add_from(&hours, period, condition, sql);
+		strbuf_add_str(sql, " GROUP BY stack FORMAT RowBinary");
+	}
+	error_free(error);
+	vec_deinit(&hours);
+	return some;
+}
+
 static struct error *ask_sums(struct asking *asking, const struct fleet_question *question, struct fleet_profile *ret)
 {
-	struct strbuf sql = {0}, where = {0}, answer = {0};
-	struct error *error = fleet_question_add_where(question, &where, &ret->period);
-	if (!error) {
-		const uint64_t seconds = ret->period.to - ret->period.from;
-		asking->slice_length = question->slices ? seconds / question->slices + 1 : 0;
-		strbuf_add_str(&sql, "SELECT ");
-		if (asking->slice_length)
-			strbuf_printf(&sql, "toUInt32(intDiv(toUInt32(time) - %" PRIu64 ", %" PRIu64 ")) AS slice, ", ret->period.from,
-				      asking->slice_length);
-		strbuf_printf(&sql, "stack, sum(value), sum(count) FROM samples%s GROUP BY %sstack FORMAT RowBinary", strbuf_str(&where),
-			      asking->slice_length ? "slice, " : "");
-	}
+	struct strbuf sql = {0}, condition = {0}, answer = {0};
+	bool by_host;
+	struct error *error = fleet_period_parse(question->time, clock_now_ns(CLOCK_REALTIME) / SECOND_NS, &ret->period);
+	if (!error)
+		error = add_conditions(question, &condition, &by_host);
+	if (!error && (by_host || question->slices || !add_from_hours(asking, &ret->period, strbuf_str(&condition), &sql)))
+		add_from_samples(asking, question, &ret->period, strbuf_str(&condition), &sql);
 	if (!error)
 		error = clickhouse_ask(asking->clickhouse, strbuf_str(&sql), "&skip_unavailable_shards=1", ANSWER_MAX, &answer);
 	if (!error)
 		error = read_sums(asking, &answer);
 	strbuf_deinit(&sql);
-	strbuf_deinit(&where);
+	strbuf_deinit(&condition);
 	strbuf_deinit(&answer);
 	return error;
 }

@@ -5,6 +5,8 @@
  * work of adding up by event and stack. Six hours of a day are a piece of their own, for questions about an hour. Times are
  * those of windows, which begin at whole multiples of their length.
  *
+ * Sums of hours (hours.h) are in the order of the service and then the stack, so that the hours of a stack stand together.
+ *
  * Servers before 20.3 have neither compression by column nor an age at which rows go: they get the plain tables, and a statement to run
  * once a day. */
 #include "fleet/clickhouse/schema.h"
@@ -55,6 +57,22 @@ static const struct schema_column sample_columns[] = {
 	{"count", "UInt32", .codec = "T64, "},
 	{0},
 };
+static const struct schema_column sum_columns[] = {
+	{"hour", "DateTime", .codec = "Delta, "},
+	{"service", "String", .repeats = true},
+	{"event", "String", .repeats = true},
+	{"stack", "UInt64"},
+	{"value", "UInt64", .codec = "T64, "},
+	{"count", "UInt64", .codec = "T64, "},
+	{"version", "UInt64"},
+	{0},
+};
+static const struct schema_column hour_columns[] = {
+	{"hour", "DateTime"},
+	{"version", "UInt64"},
+	{"digest", "UInt64"}, /* hours.h */
+	{0},
+};
 static const struct schema_column label_columns[] = {
 	{"id", "UInt64"}, {"day", "Date"}, {"names", "Array(String)"}, {"values", "Array(String)"}, {0},
 };
@@ -81,6 +99,10 @@ static const struct schema_table tables[] = {
 	 .columns = window_columns},
 	{"samples", "MergeTree", .order = "service, event, intDiv(toUInt32(time), 21600), stack, host, labels, time", .day = "toDate(time)",
 	 .apart = true, .shard = "cityHash64(host)", .columns = sample_columns},
+	{"sums", "MergeTree", .order = "service, event, stack, hour, version", .day = "toDate(hour)", .apart = true, .shard = "stack",
+	 .columns = sum_columns},
+	{"hours", "MergeTree", .order = "hour, version", .day = "toDate(hour)", .apart = true, .shard = "toUInt32(hour)",
+	 .columns = hour_columns},
 	{"labels", "ReplacingMergeTree", "day", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = label_columns},
 	{"stacks", "ReplacingMergeTree", "day", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = stack_columns},
 	{"frames", "ReplacingMergeTree", "version", .order = "id", .day = "day", .lasts = true, .shard = "id", .columns = frame_columns},
@@ -164,6 +186,7 @@ bool clickhouse_add_statement(struct strbuf *out, const struct clickhouse_schema
 
 void clickhouse_add_schema(struct strbuf *out, const struct clickhouse_schema *schema)
 {
+	const char *local = schema->cluster ? "_local" : "";
 	strbuf_printf(out, "-- Tables of perf agent for ClickHouse %u.%u%s\n", schema->version / 1000, schema->version % 1000,
 		      is_new(schema) ? " and newer" : "");
 	if (!is_new(schema))
@@ -180,6 +203,7 @@ void clickhouse_add_schema(struct strbuf *out, const struct clickhouse_schema *s
 	if (schema->days && !is_new(schema))
 		strbuf_printf(out,
 			      "-- Rows have no age here: run once a day, on each server:\n"
-			      "--   ALTER TABLE %s.samples%s DROP PARTITION 'YYYY-MM-DD';   the day %u days ago; the same of windows%s\n",
-			      schema->database, schema->cluster ? "_local" : "", schema->days, schema->cluster ? "_local" : "");
+			      "--   ALTER TABLE %s.samples%s DROP PARTITION 'YYYY-MM-DD';   the day %u days ago; the same of windows%s, "
+			      "sums%s, hours%s\n",
+			      schema->database, local, schema->days, local, local, local);
 }

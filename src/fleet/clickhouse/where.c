@@ -14,6 +14,7 @@ struct parsing {
 	const char *text, *at;
 	struct strbuf *sql;
 	unsigned int depth;
+	bool by_host;
 };
 
 static struct error *expected(const struct parsing *parsing, const char *what)
@@ -122,13 +123,14 @@ static struct error *parse_comparison(struct parsing *parsing, struct strbuf *re
 	return expected(parsing, "one of = != < <= > >= like in");
 }
 
-/* Columns of samples are compared there; of what samples refer to, all that is alike is found first. */
-static void add_condition(struct strbuf *sql, const char *name, size_t length, const char *comparison)
+/* Columns of samples are compared there; of what samples refer to, all that is alike is found first. True: it's about hosts or labels. */
+static bool add_condition(struct strbuf *sql, const char *name, size_t length, const char *comparison)
 {
 	static const struct {
 		const char *name, *before, *after;
+		bool by_host;
 	} known[] = {
-		{"host", "host", ""},
+		{"host", "host", "", .by_host = true},
 		{"service", "service", ""},
 		{"event", "event", ""},
 		{"comm", "stack GLOBAL IN (SELECT id FROM stacks WHERE comm", ")"},
@@ -136,13 +138,14 @@ static void add_condition(struct strbuf *sql, const char *name, size_t length, c
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (strlen(known[i].name) == length && !memcmp(known[i].name, name, length)) {
 			strbuf_printf(sql, "%s%s%s", known[i].before, comparison, known[i].after);
-			return;
+			return known[i].by_host;
 		}
 	static const char prefix[] = "label.";
 	size_t skipped = str_starts_with(name, prefix) ? strlen(prefix) : 0;
 	strbuf_add_str(sql, "labels GLOBAL IN (SELECT id FROM labels WHERE values[indexOf(names, ");
 	clickhouse_add_literal(sql, name + skipped, length - skipped);
 	strbuf_printf(sql, ")]%s)", comparison);
+	return true;
 }
 
 static struct error *parse_term(struct parsing *parsing)
@@ -157,7 +160,7 @@ static struct error *parse_term(struct parsing *parsing)
 		return expected(parsing, "a name such as service, host, event, comm or a label's");
 	struct error *error = parse_comparison(parsing, &comparison);
 	if (!error)
-		add_condition(parsing->sql, name, length, strbuf_str(&comparison));
+		parsing->by_host |= add_condition(parsing->sql, name, length, strbuf_str(&comparison));
 	strbuf_deinit(&comparison);
 	return error;
 }
@@ -203,10 +206,11 @@ static struct error *parse_or(struct parsing *parsing)
 	return error;
 }
 
-struct error *fleet_where_add(const char *text, struct strbuf *sql)
+struct error *fleet_where_add(const char *text, struct strbuf *sql, bool *ret_by_host)
 {
-	struct parsing parsing = {text, text, sql, 0};
+	struct parsing parsing = {.text = text, .at = text, .sql = sql};
 	struct error *error = parse_or(&parsing);
+	*ret_by_host |= parsing.by_host;
 	skip_spaces(&parsing);
 	return error || !*parsing.at ? error : expected(&parsing, "and, or, or the end");
 }

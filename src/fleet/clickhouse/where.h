@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
-/* The condition, in brackets. */
-struct error *fleet_where_add(const char *text, struct strbuf *sql);
+#include <stdbool.h>
+
+/* The condition, in brackets. *ret_by_host becomes true where it is about hosts or labels, which sums of all hosts don't have. */
+struct error *fleet_where_add(const char *text, struct strbuf *sql, bool *ret_by_host);
 /* That of "NAME=VALUE". */
 struct error *fleet_label_add(const char *label, struct strbuf *sql);

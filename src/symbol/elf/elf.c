@@ -31,11 +31,12 @@ static uint64_t cursor_word(struct cursor *at, bool is_64bit)
 	return is_64bit ? cursor_u64(at) : cursor_u32(at);
 }
 
-/* A string at `offset` of a string table; "" when there is none or it doesn't end. */
+/* A string at `offset` of a string table; "" when there is none or it doesn't end. Where the table ends with an end they all have one, and
+ * none of its pages has to be looked at. */
 static const char *string_at(const struct elf_file *elf, const struct elf_section *strings, uint64_t offset)
 {
 	const uint8_t *data = strings ? elf_section_data(elf, strings) : NULL;
-	if (!data || offset >= strings->size || !memchr(data + offset, 0, strings->size - offset))
+	if (!data || offset >= strings->size || (data[strings->size - 1] && !memchr(data + offset, 0, strings->size - offset)))
 		return "";
 	return (const char *)data + offset;
 }

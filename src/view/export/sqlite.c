@@ -3,9 +3,8 @@
  */
 #include "view/export/streaming.h"
 #include "view/sql/sql.h"
+#include "view/sql/sqlite_library.h"
 #include "view/view.h"
-
-#include <sqlite3.h>
 
 static const char *const statements[] = {
 	"PRAGMA journal_mode = OFF",
@@ -43,7 +42,7 @@ static struct error *load(void *context, unsigned int detail, const struct sampl
 
 static struct error *execute(const struct sql *sql, const char *statement)
 {
-	return sqlite3_exec(sql_database(sql), statement, NULL, NULL, NULL) == SQLITE_OK ? NULL : sql_error(sql, statement);
+	return sqlite()->exec(sql_database(sql), statement, NULL, NULL, NULL) == SQLITE_OK ? NULL : sql_error(sql, statement);
 }
 
 static struct error *execute_format(const struct sql *sql, const char *format, const char *first, const char *second)
@@ -51,9 +50,9 @@ static struct error *execute_format(const struct sql *sql, const char *format, c
 	struct strbuf names[2] = {0};
 	sql_add_name(&names[0], first);
 	sql_add_name(&names[1], second);
-	char *statement = sqlite3_mprintf(format, strbuf_str(&names[0]), strbuf_str(&names[1]));
+	char *statement = sqlite()->mprintf(format, strbuf_str(&names[0]), strbuf_str(&names[1]));
 	struct error *error = execute(sql, statement);
-	sqlite3_free(statement);
+	sqlite()->free(statement);
 	strbuf_deinit(&names[0]);
 	strbuf_deinit(&names[1]);
 	return error;
@@ -87,7 +86,7 @@ static struct error *name_tracepoints(const struct sql *sql, const struct sample
 static struct error *write_database(const struct sql *sql, const struct sink *out)
 {
 	sqlite3_int64 size = 0;
-	unsigned char *data = sqlite3_serialize(sql_database(sql), "main", &size, SQLITE_SERIALIZE_NOCOPY);
+	unsigned char *data = sqlite()->serialize(sql_database(sql), "main", &size, SQLITE_SERIALIZE_NOCOPY);
 	if (!data)
 		return sql_error(sql, "database");
 	sink_write(out, data, (size_t)size);
@@ -104,7 +103,7 @@ static struct error *show_samples(const struct samples *samples, const struct vi
 	if (error)
 		return error;
 	sqlite3_int64 most = INT64_MAX;
-	sqlite3_file_control(sql_database(sql), "main", SQLITE_FCNTL_SIZE_LIMIT, &most);
+	sqlite()->file_control(sql_database(sql), "main", SQLITE_FCNTL_SIZE_LIMIT, &most);
 	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements) && !error; i++)
 		error = execute(sql, statements[i]);
 	if (!error)

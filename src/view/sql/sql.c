@@ -91,8 +91,8 @@ static struct error *connect_table(struct sql *sql, const char *name)
 	sqlite3_stmt *statement = NULL;
 	strbuf_add_str(&text, "SELECT 1 FROM ");
 	sql_add_name(&text, name);
-	bool failed = sqlite3_prepare_v2(sql->database, strbuf_str(&text), -1, &statement, NULL) != SQLITE_OK;
-	sqlite3_finalize(statement);
+	bool failed = sqlite()->prepare_v2(sql->database, strbuf_str(&text), -1, &statement, NULL) != SQLITE_OK;
+	sqlite()->finalize(statement);
 	strbuf_deinit(&text);
 	sql->wanted = 0;
 	return failed ? sql_error(sql, name) : NULL;
@@ -111,7 +111,7 @@ static struct error *add_module(struct sql *sql, const struct sql_table *table, 
 		declare_field(event, i, table, &module->declaration);
 	strbuf_add_str(&module->declaration, ")");
 	vec_push(&sql->modules, module);
-	if (sqlite3_create_module(sql->database, module->name, &sql_module_methods, module) != SQLITE_OK)
+	if (sqlite()->create_module(sql->database, module->name, &sql_module_methods, module) != SQLITE_OK)
 		return sql_error(sql, name);
 	return connect_table(sql, module->name);
 }
@@ -170,10 +170,13 @@ static struct error *add_tables(struct sql *sql)
 
 struct error *sql_open(const struct sql_source *source, struct sql **ret)
 {
+	struct error *error = sqlite_load();
+	if (error)
+		return error;
 	struct sql *sql = mem_zalloc(sizeof(*sql));
 	sql->source = *source;
-	struct error *error = NULL;
-	if (sqlite3_open_v2("file:recording?vfs=memdb", &sql->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL))
+	if (sqlite()->open_v2("file:recording?vfs=memdb", &sql->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
+			      NULL))
 		error = sql_error(sql, "SQLite");
 	if (!error)
 		error = add_tables(sql);
@@ -189,7 +192,7 @@ void sql_close(struct sql *sql)
 {
 	if (!sql)
 		return;
-	sqlite3_close(sql->database);
+	sqlite()->close(sql->database);
 	for (size_t i = 0; i < sql->modules.len; i++) {
 		free(sql->modules.data[i]->name);
 		strbuf_deinit(&sql->modules.data[i]->declaration);
@@ -208,7 +211,7 @@ struct sqlite3 *sql_database(const struct sql *sql)
 struct error *sql_error(const struct sql *sql, const char *text)
 {
 	struct strbuf message = {0};
-	const char *what = sqlite3_errmsg(sql->database);
+	const char *what = sqlite()->errmsg(sql->database);
 	text_add_safe(&message, text, strlen(text));
 	strbuf_add_str(&message, ": ");
 	text_add_safe(&message, what, strlen(what));
@@ -232,9 +235,9 @@ static int authorize(void *context, int action, const char *first, const char *s
 
 void sql_confine(struct sql *sql)
 {
-	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_set_authorizer(sql->database, authorize, NULL);
+	sqlite()->db_config(sql->database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	sqlite()->db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite()->set_authorizer(sql->database, authorize, NULL);
 }
 
 bool sql_add_schema(const struct sql *sql, const char *table, struct strbuf *out)
@@ -258,5 +261,5 @@ void sql_add_tables(const struct sql *sql, struct strbuf *out)
 
 bool sql_is_complete(const char *text)
 {
-	return sqlite3_complete(text);
+	return sqlite()->complete(text);
 }

@@ -4,8 +4,7 @@
 #include "base/strbuf.h"
 #include "view/export/string_table.h"
 #include "view/sql/sql.h"
-
-#include <sqlite3.h>
+#include "view/sql/sqlite_library.h"
 
 struct sql_table;
 

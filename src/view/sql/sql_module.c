@@ -42,10 +42,10 @@ static int connect_table(sqlite3 *database, void *module, int argc, const char *
 	(void)argc;
 	(void)argv;
 	(void)ret_error;
-	int status = sqlite3_declare_vtab(database, strbuf_str(&of->declaration));
+	int status = sqlite()->declare_vtab(database, strbuf_str(&of->declaration));
 	if (status != SQLITE_OK)
 		return status;
-	sqlite3_vtab_config(database, SQLITE_VTAB_INNOCUOUS);
+	sqlite()->vtab_config(database, SQLITE_VTAB_INNOCUOUS);
 	struct vtab *table = mem_zalloc(sizeof(*table));
 	table->module = of;
 	*ret = &table->base;
@@ -94,7 +94,7 @@ static char *order_text(const sqlite3_index_info *info)
 	char *text = NULL;
 	for (int i = 0; i < info->nOrderBy; i++) {
 		char *longer =
-			sqlite3_mprintf("%z%s%s%d", text, i ? " " : "", info->aOrderBy[i].desc ? "-" : "", info->aOrderBy[i].iColumn);
+			sqlite()->mprintf("%z%s%s%d", text, i ? " " : "", info->aOrderBy[i].desc ? "-" : "", info->aOrderBy[i].iColumn);
 		text = longer;
 	}
 	return text;
@@ -254,8 +254,8 @@ static size_t row_count(const struct sql_table *table, const struct samples *sam
 
 static int fail(sqlite3_vtab *table, struct error *error)
 {
-	sqlite3_free(table->zErrMsg);
-	table->zErrMsg = sqlite3_mprintf("%s", error_message(error));
+	sqlite()->free(table->zErrMsg);
+	table->zErrMsg = sqlite()->mprintf("%s", error_message(error));
 	error_free(error);
 	return SQLITE_ERROR;
 }
@@ -263,11 +263,11 @@ static int fail(sqlite3_vtab *table, struct error *error)
 /* The row that is asked for: 3, 3.0 and '3' are the same to a column of numbers. -1: none. */
 static sqlite3_int64 number_of(sqlite3_value *value)
 {
-	int type = sqlite3_value_numeric_type(value);
+	int type = sqlite()->value_numeric_type(value);
 	if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
 		return -1;
-	sqlite3_int64 number = sqlite3_value_int64(value);
-	return type == SQLITE_INTEGER || (double)number == sqlite3_value_double(value) ? number : -1;
+	sqlite3_int64 number = sqlite()->value_int64(value);
+	return type == SQLITE_INTEGER || (double)number == sqlite()->value_double(value) ? number : -1;
 }
 
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *columns, int argc, sqlite3_value **argv)
@@ -337,12 +337,12 @@ static void put_field(struct vtab_cursor *cursor, size_t number, sqlite3_context
 		return;
 	const struct samples_field *field = &cursor->fields.data[number];
 	if (!field->text) {
-		sqlite3_result_int64(out, (sqlite3_int64)field->number);
+		sqlite()->result_int64(out, (sqlite3_int64)field->number);
 		return;
 	}
 	struct strbuf text = {0};
 	text_add_safe(&text, field->text, field->length);
-	sqlite3_result_text64(out, strbuf_str(&text), text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+	sqlite()->result_text64(out, strbuf_str(&text), text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 	strbuf_deinit(&text);
 }
 

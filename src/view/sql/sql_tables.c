@@ -9,12 +9,12 @@
 static void put_text(const struct sql_place *place, sqlite3_context *out, const char *raw)
 {
 	if (raw)
-		sqlite3_result_text(out, sql_text(place->sql, raw), -1, SQLITE_STATIC);
+		sqlite()->result_text(out, sql_text(place->sql, raw), -1, SQLITE_STATIC);
 }
 
 static void put_number(sqlite3_context *out, uint64_t number)
 {
-	sqlite3_result_int64(out, (sqlite3_int64)number);
+	sqlite()->result_int64(out, (sqlite3_int64)number);
 }
 
 static void put_id(const struct sql_place *place, sqlite3_context *out)
@@ -94,7 +94,7 @@ static void put_frame_id(const struct sql_place *place, sqlite3_context *out)
 
 static void put_symbol_of(const struct sql_place *place, sqlite3_context *out, uint32_t frame)
 {
-	sqlite3_result_text(out, place->sql->functions[place->samples->frames.data[frame].function], -1, SQLITE_STATIC);
+	sqlite()->result_text(out, place->sql->functions[place->samples->frames.data[frame].function], -1, SQLITE_STATIC);
 }
 
 static void put_dso_of(const struct sql_place *place, sqlite3_context *out, uint32_t frame)
@@ -196,7 +196,7 @@ static void stack_text(const struct sql_place *place, sqlite3_context *out)
 		strbuf_add_str(&text, i ? ";" : "");
 		strbuf_add_str(&text, place->sql->functions[place->samples->frames.data[path.data[i]].function]);
 	}
-	sqlite3_result_text64(out, strbuf_str(&text), text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+	sqlite()->result_text64(out, strbuf_str(&text), text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 	strbuf_deinit(&text);
 	vec_deinit(&path);
 }
@@ -220,7 +220,7 @@ static void event_period(const struct sql_place *place, sqlite3_context *out)
 
 static void event_unit(const struct sql_place *place, sqlite3_context *out)
 {
-	sqlite3_result_text(out, place->samples->events.data[place->number].nanoseconds ? "ns" : "count", -1, SQLITE_STATIC);
+	sqlite()->result_text(out, place->samples->events.data[place->number].nanoseconds ? "ns" : "count", -1, SQLITE_STATIC);
 }
 
 static void thread_pid(const struct sql_place *place, sqlite3_context *out)
@@ -275,7 +275,7 @@ static void map_build_id(const struct sql_place *place, sqlite3_context *out)
 	char text[41];
 	const struct samples_file *file = &place->samples->files.data[place->samples->mappings.data[place->number].file];
 	if (file->build_id.size)
-		sqlite3_result_text(out, buildid_format(&file->build_id, text), -1, SQLITE_TRANSIENT);
+		sqlite()->result_text(out, buildid_format(&file->build_id, text), -1, SQLITE_TRANSIENT);
 }
 
 static void map_start(const struct sql_place *place, sqlite3_context *out)

@@ -96,6 +96,16 @@ def test_branches(perf, oracle, program, tmp_path):
     assert "target" in shown(perf, "script", "--call-trace", "-i", path)
 
 
+def test_what_it_has_nothing_for_is_said(perf, program, tmp_path):
+    """Instead of an empty answer that looks as if nothing had run."""
+    path, places = program
+    path = made(tmp_path, path, bts([(places["b_jump"], places["target"], 0)]))
+    for letters, lines, words in (("i", 0, "--itrace=b shows them"), ("l", 0, "--itrace=b shows them"), ("ib", 1, "make no events of it"), ("b", 1, "")):
+        done = perf("script", f"--itrace={letters}", "-i", path)
+        assert done.stdout.count("\n") == lines, letters
+        assert words in done.stderr and (words or not done.stderr), letters
+
+
 def test_interrupts_return(perf, oracle, program, tmp_path):
     """Behind the instruction that asked for one, of whatever length: what is called next isn't deeper."""
     path, places = program

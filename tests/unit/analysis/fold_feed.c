@@ -398,8 +398,15 @@ static void in_pieces(void **state)
 	close_reading(&reading);
 }
 
-/* Samples without stacks are counted by address where all of a file is added (fold_counts.c), of which the table has fewer lines than there
- * are: it gives what the way of all samples gives. */
+static bool take_all(void *context, const struct fold_sample *sample)
+{
+	(void)context;
+	(void)sample;
+	return true;
+}
+
+/* Samples without stacks are counted by address where nobody wants to see each of them (fold_counts.c), of which the table has fewer lines
+ * than there are: it gives what the way of all samples gives. */
 static void by_address_without_stacks(void **state)
 {
 	for (unsigned int variant = 0; variant < 8; variant++) {
@@ -408,7 +415,9 @@ static void by_address_without_stacks(void **state)
 		reading.options = (struct fold_options){
 			.jobs = 2, .threads = variant & 1, .hide_unresolved = variant >> 1 & 1, .by_address = variant >> 2 & 1};
 		gather(&reading);
-		struct fold *fold = create(&reading), *all = create(&reading);
+		struct fold *all = create(&reading);
+		reading.options.accept = take_all;
+		struct fold *fold = create(&reading);
 		struct fold_feed *feed = fold_feed_open(fold);
 		fold_add(feed, reading.inputs.data, SAMPLES);
 		fold_feed_close(feed);
@@ -518,6 +527,91 @@ static void merged_slice_by_slice(void **state)
 	assert_int_equal(fold->entry_count, 0);
 	fold_destroy(fold);
 	check_equal(print_fold(&reading, total, false), whole(*state, false));
+	close_reading(&reading);
+}
+
+/* All rows, by their keys; the fold is finished and destroyed. */
+static char *rows_of(const struct reading *reading, struct fold *fold)
+{
+	struct strbuf out = {0};
+	fold_finish(fold);
+	for (size_t i = 0; i < reading->session->reader->events.events.len; i++)
+		print_rows(reading, fold, reading->session->reader->events.events.data[i], &out);
+	fold_destroy(fold);
+	return out.data;
+}
+
+/* A live view: what is looked up stays known from slice to slice, more often than that goes on. */
+static void merged_with_known_places(void **state)
+{
+	enum { SLICES = 80 };
+	for (unsigned int variant = 0; variant < 4; variant++) {
+		struct reading reading;
+		bool merges_first = variant & 2; /* as perf top: what is older becomes known, too */
+		open_reading(&reading, *state, false);
+		reading.options.chains = variant & 1;
+		gather(&reading);
+		struct fold *all = create(&reading), *total = NULL;
+		no_error(fold_add_session(all));
+		reading.options.any_address = true;
+		struct fold *fold = create(&reading);
+		struct fold_feed *feed = fold_feed_open(fold);
+		for (size_t i = 0; i < SLICES; i++) {
+			size_t begin = SAMPLES * i / SLICES, end = SAMPLES * (i + 1) / SLICES;
+			fold_add(feed, reading.inputs.data + begin, end - begin);
+			if (total && merges_first)
+				fold_merge(fold, total);
+			struct fold *slice = fold_swap(fold);
+			if (total && !merges_first)
+				fold_merge(slice, total);
+			fold_destroy(total);
+			fold_finish(slice);
+			total = slice;
+		}
+		fold_feed_close(feed);
+		fold_destroy(fold);
+		char *expected = rows_of(&reading, all);
+		check_equal(rows_of(&reading, total), expected);
+		close_reading(&reading);
+	}
+}
+
+/* Where few rows are asked for, those that come first. */
+static void first_rows_of_many(void **state)
+{
+	struct reading reading;
+	open_reading(&reading, *state, false);
+	reading.options.chains = false;
+	struct fold *fold = create(&reading);
+	no_error(fold_add_session(fold));
+	fold_finish(fold);
+	const struct key *keys[] = {key_find("overhead", false), key_find("comm", false), key_find("symbol", false)};
+	const bool skipped[3] = {0};
+	const struct event *event = reading.session->reader->events.events.data[0];
+	struct intern strings = {0};
+	struct key_context context = {.fold = fold, .session = reading.session, .resolver = reading.resolver, .strings = &strings};
+	struct rows_options options = {.events = &event,
+				       .event_count = 1,
+				       .keys = keys + 1,
+				       .key_count = 2,
+				       .sort = keys,
+				       .sort_skipped = skipped,
+				       .sort_count = 3};
+	struct rows *all = rows_create(fold, &context, &options);
+	for (options.most = 1; options.most < all->row_count; options.most += options.most / 4 + 1) {
+		struct rows *some = rows_create(fold, &context, &options);
+		assert_true(some->shown_count >= options.most);
+		assert_memory_equal(some->order, all->order, some->shown_count * sizeof(*some->order));
+		assert_int_equal(some->total[0], all->total[0]);
+		rows_destroy(some);
+	}
+	options.most = 1;
+	struct rows *first = rows_create(fold, &context, &options);
+	assert_true(first->shown_count < all->shown_count);
+	rows_destroy(first);
+	rows_destroy(all);
+	fold_destroy(fold);
+	intern_deinit(&strings);
 	close_reading(&reading);
 }
 
@@ -779,10 +873,17 @@ static char *print_tree(const struct fixture *fixture, bool loose, unsigned int 
 	return out.data;
 }
 
+/* ThreadSanitizer looks at two threads: one has no races, and three have those of two. */
+#ifdef __SANITIZE_THREAD__
+enum { FEWEST_JOBS = 2, MOST_JOBS = 2 };
+#else
+enum { FEWEST_JOBS = 1, MOST_JOBS = 3 };
+#endif
+
 /* The same tree as of entries, of all nodes and of the heaviest, whatever the number of threads. */
 static void pictures_need_no_entries(void **state)
 {
-	for (unsigned int jobs = 1; jobs <= 3; jobs++) {
+	for (unsigned int jobs = FEWEST_JOBS; jobs <= MOST_JOBS; jobs++) {
 		for (int way = 0; way < 8; way++) {
 			const struct fold_calltree_options options = {.most = way & 1 ? 1 << 20 : 300,
 								      .deepest = 1000,
@@ -804,6 +905,8 @@ int analysis_fold_feed_tests(void)
 		cmocka_unit_test(from_two_threads),
 		cmocka_unit_test(swapped_under_two_threads),
 		cmocka_unit_test(merged_slice_by_slice),
+		cmocka_unit_test(merged_with_known_places),
+		cmocka_unit_test(first_rows_of_many),
 		cmocka_unit_test(slice_is_what_was_added),
 		cmocka_unit_test(from_a_stream),
 		cmocka_unit_test(records_are_copied),

@@ -3,9 +3,11 @@
 #include "perfdata/records.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -169,13 +171,69 @@ static void triggers(void **state)
 	flight_triggers_deinit(&settings.triggers);
 }
 
+static bool is_stuck(void *context)
+{
+	for (;;)
+		pause();
+	return context;
+}
+
+static bool is_done(void *context)
+{
+	return *(const bool *)context;
+}
+
+static enum flight_written ending(struct flight_writer *writer)
+{
+	enum flight_written written;
+	while ((written = flight_writer_look(writer, 0)) == FLIGHT_WRITES)
+		usleep(1000);
+	return written;
+}
+
+static void writer(void **state)
+{
+	struct flight_writer one = {0};
+	bool good = true, bad = false;
+	assert_int_equal(flight_writer_look(&one, 0), FLIGHT_NONE);
+	assert_true(flight_writer_start(&one, S, is_done, &good));
+	assert_int_equal(ending(&one), FLIGHT_WRITTEN);
+	assert_true(flight_writer_start(&one, S, is_done, &bad));
+	assert_int_equal(ending(&one), FLIGHT_FAILED);
+	assert_int_equal(flight_writer_look(&one, 0), FLIGHT_NONE);
+}
+
+/* It has a minute; then another one may write. Of those that even SIGKILL doesn't end there are four at most. */
+static void stuck_writer(void **state)
+{
+	struct flight_writer one = {0}, other = {0};
+	bool good = true;
+	assert_true(flight_writer_start(&one, S, is_stuck, NULL));
+	assert_int_equal(flight_writer_look(&one, 60 * S), FLIGHT_WRITES);
+	assert_int_equal(flight_writer_look(&one, 61 * S), FLIGHT_FAILED);
+	assert_int_equal(flight_writer_look(&one, 61 * S), FLIGHT_NONE);
+	assert_true(flight_writer_start(&one, 61 * S, is_done, &good));
+	assert_int_equal(ending(&one), FLIGHT_WRITTEN);
+	while (one.stuck_count)
+		flight_writer_look(&one, 0);
+	for (; other.stuck_count < FLIGHT_STUCK; other.stuck_count++) {
+		assert_true(flight_writer_start(&one, S, is_stuck, NULL));
+		other.stuck[other.stuck_count] = one.pid;
+	}
+	assert_false(flight_writer_start(&other, S, is_done, &good));
+	for (size_t i = 0; i < FLIGHT_STUCK; i++)
+		kill(other.stuck[i], SIGKILL);
+	while (other.stuck_count)
+		flight_writer_look(&other, 0);
+	assert_true(flight_writer_start(&other, S, is_done, &good));
+	assert_int_equal(ending(&other), FLIGHT_WRITTEN);
+}
+
 int cmd_agent_flight_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ring),
-		cmocka_unit_test(history),
-		cmocka_unit_test(order),
-		cmocka_unit_test(triggers),
+		cmocka_unit_test(ring),	    cmocka_unit_test(history), cmocka_unit_test(order),
+		cmocka_unit_test(triggers), cmocka_unit_test(writer),  cmocka_unit_test(stuck_writer),
 	};
 	return cmocka_run_group_tests_name("cmd/agent_flight", tests, NULL, NULL);
 }

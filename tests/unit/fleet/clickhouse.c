@@ -134,23 +134,25 @@ static void times_are_read(void **state)
 	}
 }
 
-static void expect_sql(const char *condition, const char *sql)
+static bool expect_sql(const char *condition, const char *sql)
 {
 	struct strbuf text = {0};
-	assert_null(fleet_where_add(condition, &text));
+	bool by_host = false;
+	assert_null(fleet_where_add(condition, &text, &by_host));
 	assert_string_equal(strbuf_str(&text), sql);
 	strbuf_deinit(&text);
+	return by_host;
 }
 
 static void conditions_are_literals_in_sql(void **state)
 {
-	expect_sql("host='a'", "(host = 'a')");
-	expect_sql(
+	assert_true(expect_sql("host='a'", "(host = 'a')"));
+	assert_true(expect_sql(
 		"HOST like \"a%\" AND not service == 'x' or event not in ('a', \"b\")",
 		"(labels GLOBAL IN (SELECT id FROM labels WHERE values[indexOf(names, 'HOST')] LIKE 'a%') AND NOT service = 'x' OR event NOT IN "
-		"('a', 'b'))");
-	expect_sql("comm = 'it''s \\ \"'", "(stack GLOBAL IN (SELECT id FROM stacks WHERE comm = 'it\\'s \\\\ \"'))");
-	expect_sql("((host < '\n'))", "(((host < '\\x0A')))");
+		"('a', 'b'))"));
+	assert_false(expect_sql("comm = 'it''s \\ \"'", "(stack GLOBAL IN (SELECT id FROM stacks WHERE comm = 'it\\'s \\\\ \"'))"));
+	assert_true(expect_sql("((host < '\n'))", "(((host < '\\x0A')))"));
 }
 
 int fleet_clickhouse_tests(void)

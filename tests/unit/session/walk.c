@@ -5,9 +5,11 @@
 #include "session/session.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,14 +53,14 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* The next process gets this id, where that may be set: ids are used again. */
-static void wish_pid(int pid)
+/* A child with this id, where one may ask for it and it is free: ids are used again. Only this child gets it: to set the kernel's last id
+ * (ns_last_pid) gives ids that have just ended to children of neighbours, too. */
+static pid_t fork_as(pid_t pid)
 {
-	FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
-	if (!file)
-		return;
-	fprintf(file, "%d", pid - 1);
-	fclose(file);
+	struct clone_args arguments = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+	pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+
+	return child < 0 ? fork() : child;
 }
 
 static void run_child(int number)
@@ -86,8 +89,7 @@ static void run_workload(void)
 	run_in(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	run_in(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, memory, 0));
 	for (int i = 0; i < 12; i++) {
-		wish_pid(27000 + i % 2);
-		if (fork() == 0)
+		if (fork_as(27000 + i % 2) == 0)
 			run_child(i);
 		wait(NULL);
 	}

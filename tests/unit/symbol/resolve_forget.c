@@ -102,9 +102,29 @@ static void test_tables_go_where_memory_is_short(void **state)
 	assert_non_null(frame.map);
 	struct dso *of_kernel = frame.map->dso;
 	assert_non_null(of_kernel->symtab);
-	resolver_shed(resolver);
+	resolver_shed(resolver, 0);
 	assert_null(map->dso->symtab);
 	assert_non_null(of_kernel->symtab);
+	resolver_destroy(resolver);
+	machine_destroy(machine);
+}
+
+/* Those that were asked for stay, the small ones first, as far as there is room. */
+static void test_tables_that_are_asked_for_stay(void **state)
+{
+	struct machine *machine = machine_create();
+	struct resolver *resolver = resolver_create(machine, &(struct symbol_options){0});
+	const struct map *used, *idle;
+	run_file(machine, resolver, 1, 10, &used);
+	run_file(machine, resolver, 2, 20, &idle);
+	size_t both = symtab_bytes(used->dso->symtab) + symtab_bytes(idle->dso->symtab);
+	resolver_shed(resolver, both);
+	assert_non_null(used->dso->symtab);
+	assert_non_null(idle->dso->symtab);
+	resolver_symtab(resolver, used->dso);
+	resolver_shed(resolver, both - 1);
+	assert_non_null(used->dso->symtab);
+	assert_null(idle->dso->symtab);
 	resolver_destroy(resolver);
 	machine_destroy(machine);
 }
@@ -115,6 +135,7 @@ int symbol_resolve_forget_tests(void)
 		cmocka_unit_test(test_tables_of_what_is_gone_go),
 		cmocka_unit_test(test_what_comes_back_has_symbols_again),
 		cmocka_unit_test(test_tables_go_where_memory_is_short),
+		cmocka_unit_test(test_tables_that_are_asked_for_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

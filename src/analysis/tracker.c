@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a field's integer is read: of the eight bytes from `offset` on what is left when `shift` bits were shifted out at the top. */
+/* How a field's integer is read: of the eight bytes from `offset` on, which end with the field, so that they are there where it is. */
 struct place {
-	uint32_t offset; /* UINT32_MAX: by tracepoint_read() */
+	uint32_t offset;
 	uint8_t shift;
-	bool is_signed;
+	uint64_t sign; /* its highest bit, if it is signed */
+	uint64_t mask; /* 0: there is none */
 };
 
 struct binding {
@@ -22,7 +23,8 @@ struct binding {
 	const struct tracker_handler *handler; /* NULL = nobody wants its records */
 	const struct tracepoint_field *fields[TRACKER_FIELDS];
 	struct place places[TRACKER_FIELDS];
-	size_t count; /* fields of the handler */
+	size_t count;	 /* fields of the handler */
+	uint32_t enough; /* raw data of so many bytes has all of them in their places; UINT32_MAX: tracepoint_read() finds some */
 };
 
 struct tracker {
@@ -32,6 +34,7 @@ struct tracker {
 	VEC(struct binding) bindings; /* by event index */
 	VEC(struct binding) digested; /* the same for who digests samples, of events that were known at the beginning; they don't change */
 	bool digests;		      /* records of the session have digests of ours */
+	char apart[64];		      /* a line of the cache: from here on all changes with each record, while another thread digests */
 	struct sample sample;	      /* decoded last */
 	uint64_t sample_type;	      /* of its event */
 	bool decoded;		      /* the record being given is */
@@ -56,14 +59,22 @@ bool tracker_has(const struct tracker *tracker, const char *event)
 	return false;
 }
 
-static struct place place_of(const struct tracepoint_field *field)
+/* Where a field is, and where it ends; UINT32_MAX if tracepoint_read() is to be asked. */
+static struct place place_of(const struct tracepoint_field *field, uint32_t *ret_end)
 {
 	enum { WORD = 8, BITS = 8 };
-	uint32_t width = !field ? 0 : field->flags & TRACEPOINT_FIELD_DYNAMIC ? field->size : field->element_size;
+	*ret_end = WORD;
+	if (!field)
+		return (struct place){0};
+	uint32_t width = field->flags & TRACEPOINT_FIELD_DYNAMIC ? field->size : field->element_size;
 	bool is_integer = width == 1 || width == 2 || width == 4 || width == WORD;
-	if (!is_integer || field->flags & TRACEPOINT_FIELD_SWAPPED || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-		return (struct place){.offset = UINT32_MAX};
-	return (struct place){field->offset, (uint8_t)((WORD - width) * BITS), field->flags & TRACEPOINT_FIELD_SIGNED};
+	*ret_end = UINT32_MAX;
+	if (!is_integer || field->flags & TRACEPOINT_FIELD_SWAPPED || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
+	    field->offset > UINT16_MAX || field->offset + width < WORD)
+		return (struct place){0};
+	*ret_end = field->offset + width;
+	bool extends = field->flags & TRACEPOINT_FIELD_SIGNED && width < WORD;
+	return (struct place){*ret_end - WORD, (uint8_t)((WORD - width) * BITS), extends ? 1ull << (width * BITS - 1) : 0, UINT64_MAX};
 }
 
 static void bind(const struct tracker *tracker, const struct event *event, struct binding *ret)
@@ -75,19 +86,25 @@ static void bind(const struct tracker *tracker, const struct event *event, struc
 	*ret = (struct binding){.bound = true, .handler = is_wanted ? handler : NULL};
 	for (size_t i = 0; ret->handler && i < TRACKER_FIELDS && handler->fields[i]; i++, ret->count++) {
 		ret->fields[i] = event->tracepoint ? tracepoint_field(event->tracepoint, handler->fields[i]) : NULL;
-		ret->places[i] = place_of(ret->fields[i]);
+		uint32_t end;
+		ret->places[i] = place_of(ret->fields[i], &end);
+		ret->enough = end > ret->enough ? end : ret->enough;
 	}
 }
 
-static inline uint64_t read_value(const struct binding *binding, size_t i, const void *raw, uint32_t raw_size)
+static inline void read_values(const struct binding *binding, const void *raw, uint32_t raw_size, uint64_t ret[])
 {
-	const struct place *place = &binding->places[i];
-	uint64_t word;
-	if (place->offset + (uint64_t)sizeof(word) > raw_size)
-		return binding->fields[i] ? tracepoint_read(binding->fields[i], raw, raw_size) : 0;
-	memcpy(&word, (const uint8_t *)raw + place->offset, sizeof(word));
-	word <<= place->shift;
-	return place->is_signed ? (uint64_t)((int64_t)word >> place->shift) : word >> place->shift;
+	if (raw_size < binding->enough) {
+		for (size_t i = 0; i < binding->count; i++)
+			ret[i] = binding->fields[i] ? tracepoint_read(binding->fields[i], raw, raw_size) : 0;
+		return;
+	}
+	for (size_t i = 0; i < binding->count; i++) {
+		const struct place *place = &binding->places[i];
+		uint64_t word;
+		memcpy(&word, (const uint8_t *)raw + place->offset, sizeof(word));
+		ret[i] = ((word >> place->shift & place->mask) ^ place->sign) - place->sign;
+	}
 }
 
 struct tracker *tracker_create(struct session *session, const struct tracker_handler *handlers, void *context)
@@ -167,8 +184,7 @@ bool tracker_give(struct tracker *tracker, const struct record *record)
 		event.tid = sample->tid;
 		event.cpu = sample->cpu;
 		event.values = tracker->values;
-		for (size_t i = 0; i < binding->count; i++)
-			tracker->values[i] = read_value(binding, i, sample->raw, sample->raw_size);
+		read_values(binding, sample->raw, sample->raw_size, tracker->values);
 	}
 	binding->handler->handle(tracker->context, &event);
 	return true;
@@ -202,15 +218,14 @@ static bool digest(void *context, const struct event *event, const struct record
 	}
 	if (layout->cpu)
 		memcpy(&ret->cpu, record + layout->cpu, sizeof(ret->cpu));
-	for (size_t i = 0; i < binding->count; i++)
-		ret->values[i] = read_value(binding, i, raw, size);
+	read_values(binding, raw, size, ret->values);
 	return true;
 }
 
 /* Where the formats of all events are known. */
 void tracker_digest_ahead(struct tracker *tracker)
 {
-	if (!tracker->session->reader->stable)
+	if (!tracker->session->reader->stable || tracker->digests)
 		return;
 	const struct event_list *events = &tracker->session->reader->events;
 	size_t values = 0;
@@ -245,6 +260,7 @@ struct error *tracker_run(struct tracker *tracker)
 {
 	struct record record;
 	struct error *error = NULL;
+	tracker_digest_ahead(tracker);
 	tracker_choose_events(tracker);
 	while (session_next_sample(tracker->session, &record, &error) == 1)
 		tracker_give(tracker, &record);

@@ -57,10 +57,11 @@ bool tracker_wants(struct tracker *tracker, const struct record *record);
 bool tracker_give(struct tracker *tracker, const struct record *record);
 /* From now on samples that nobody wants need not be looked at: for who asks session_next_sample() and gives this tracker alone. */
 void tracker_choose_events(struct tracker *tracker);
-/* Another thread may take the fields for this tracker's handlers out of samples, which costs the caller's time else: for who gives it
- * records of session_next_sample(), also if others get them as well. Before the first record; of several trackers one is spared. */
+/* The fields for this tracker's handlers are taken out of samples when these are read, often by another thread, and not looked for when
+ * their turn has come: for who gives it records of session_next_sample(), also if others get them as well. Before the first record; of
+ * several trackers one is spared. */
 void tracker_digest_ahead(struct tracker *tracker);
-/* All that is left of the session, to its end. */
+/* All that is left of the session, to its end, digested ahead. */
 struct error *tracker_run(struct tracker *tracker);
 /* All of the event's sample. Most handlers do with what the event itself has, for which no sample needs to be looked at. */
 const struct sample *tracker_sample(const struct tracker_event *event);

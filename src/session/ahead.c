@@ -11,13 +11,13 @@
 enum {
 	BATCHES = 8,
 	BATCH = 4096,	 /* items: with their records about as much as a processor's own cache holds */
-	SPARED_FROM = 1, /* batches that wait: from then on the session's thread is the slower one */
 	WOKEN_FOR = 2,	 /* batches that the session's thread sleeps for */
 	LEAST = 1 << 20, /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
 };
 
 struct batch {
 	size_t count;
+	struct digests_share share; /* of its items, until they were used */
 	struct order_item items[BATCH];
 };
 
@@ -32,27 +32,28 @@ struct ahead {
 	bool stop;		     /* … nor wanted */
 	uint64_t next;		     /* it isn't woken before the source is there; the session's thread's */
 	uint64_t behind, behind_end; /* ahead_forget(): from, to; equal = nothing */
-	uint8_t *digests;	     /* of all batches; NULL = none are made */
+	size_t given_back;	     /* batches whose digests were; the thread's */
 	struct batch batches[BATCHES];
 };
 
-/* Where the digests of a batch's items are. */
-static uint8_t *digests_of(const struct ahead *ahead, size_t batch)
-{
-	return ahead->digests ? ahead->digests + batch % BATCHES * BATCH * ahead->session->private->digest_size : NULL;
-}
-
-/* False: no more batches are wanted. *ret_has_time: the session's thread has much to do still, and is to be spared work. */
-static bool wait_for_room(struct ahead *ahead, bool *ret_has_time)
+/* False: no more batches are wanted. *ret_used: how many were used. */
+static bool wait_for_room(struct ahead *ahead, size_t *ret_used)
 {
 	pthread_mutex_lock(&ahead->lock);
 	size_t most = ahead->made - ahead->used == BATCHES ? BATCHES / 2 : BATCHES - 1;
 	while ((ahead->rests || ahead->made - ahead->used > most) && !ahead->stop)
 		pthread_cond_wait(&ahead->changed, &ahead->lock);
 	bool stop = ahead->stop;
-	*ret_has_time = ahead->made - ahead->used > SPARED_FROM;
+	*ret_used = ahead->used;
 	pthread_mutex_unlock(&ahead->lock);
 	return !stop;
+}
+
+static void give_back(struct ahead *ahead, size_t used)
+{
+	struct digests *digests = &ahead->session->private->digests;
+	for (; digests->size && ahead->given_back < used; ahead->given_back++)
+		digests_give_back(digests, &ahead->batches[ahead->given_back % BATCHES].share);
 }
 
 /* Unmapping costs a tenth of all, of which the session's thread is spared. */
@@ -68,10 +69,11 @@ static void forget_behind(struct ahead *ahead)
 static void *read_on(void *context)
 {
 	struct ahead *ahead = context;
-	bool has_time;
-	while (wait_for_room(ahead, &has_time)) {
+	size_t used;
+	while (wait_for_room(ahead, &used)) {
 		struct batch *batch = &ahead->batches[ahead->made % BATCHES];
-		batch->count = session_read_ahead(ahead->session, has_time, batch->items, digests_of(ahead, ahead->made), BATCH);
+		give_back(ahead, used);
+		batch->count = session_read_ahead(ahead->session, batch->items, BATCH, &batch->share);
 		forget_behind(ahead);
 		pthread_mutex_lock(&ahead->lock);
 		ahead->made++;
@@ -92,8 +94,9 @@ struct ahead *ahead_create(struct session *session)
 	ahead->stop = false;
 	ahead->next = 0;
 	ahead->behind = ahead->behind_end = 0;
-	size_t size = session->private->digest_size;
-	ahead->digests = size ? mem_alloc_array(BATCHES * BATCH, size) : NULL;
+	ahead->given_back = 0;
+	for (size_t i = 0; i < BATCHES; i++)
+		ahead->batches[i].share = (struct digests_share){0};
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
 	return ahead;
@@ -115,7 +118,7 @@ static void wake(struct ahead *ahead)
 	pthread_cond_signal(&ahead->changed);
 }
 
-bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end, const uint8_t **ret_digests)
+bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end)
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->used = ahead->taken;
@@ -131,7 +134,6 @@ bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const 
 	const struct batch *batch = &ahead->batches[ahead->taken % BATCHES];
 	ahead->taken += found;
 	pthread_mutex_unlock(&ahead->lock);
-	*ret_digests = found ? digests_of(ahead, ahead->taken - 1) : NULL;
 	*ret_begin = batch->items;
 	*ret_end = batch->items + (found ? batch->count : 0);
 	return found;
@@ -158,6 +160,5 @@ void ahead_destroy(struct ahead *ahead)
 		pthread_join(ahead->thread, NULL);
 	pthread_cond_destroy(&ahead->changed);
 	pthread_mutex_destroy(&ahead->lock);
-	free(ahead->digests);
 	free(ahead);
 }

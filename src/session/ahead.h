@@ -1,7 +1,6 @@
 /* Reading ahead in the order of time: a thread of its own goes over the records that follow and puts them in order, while the session's
  * thread looks at those whose turn has come. It hands on where they lie, and touches neither the machine nor what samples are decoded by.
- * Where the session's thread has more to do than that one, and somebody asks for it (session_digest_samples()), it takes out of the samples
- * what trackers are told of them, too.
+ * Where somebody asks for it (session_digest_samples()), what trackers are told of samples is taken out of them, too.
  *
  *	its thread       ──hops, orders──► batch 3   batch 4 …
  *	session's thread                             batch 1   batch 2 ──► filter, side-band, command
@@ -16,10 +15,10 @@ struct ahead;
 
 /* For a session whose input is stable. The thread is made when it is first needed. */
 struct ahead *ahead_create(struct session *session);
-/* The next turns, as session_read_ahead() gives them, and their digests, if such are made (else NULL), valid until the next call. False,
- * or none: nothing is read ahead now, as something else follows or little; then the session's source and order are the caller's until the
- * next call, and else the thread's. */
-bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end, const uint8_t **ret_digests);
+/* The next turns, as session_read_ahead() gives them, valid with their digests until the next call. False, or none: nothing is read ahead
+ * now, as something else follows or little; then the session's source and order are the caller's until the next call, and else the
+ * thread's. */
+bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end);
 /* reader_forget() by the thread; ranges follow one another. */
 void ahead_forget(struct ahead *ahead, uint64_t from, uint64_t to);
 /* `ahead` may be NULL. */

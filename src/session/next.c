@@ -120,26 +120,6 @@ static inline bool is_passed_over(const struct session *session, const struct ev
 	       size >= session->reader->layouts[event->index].variable;
 }
 
-/* Where in private->digests that of an item is. */
-static inline struct kept_digest *kept_digest(const struct session_private *private, uint64_t slot)
-{
-	return (struct kept_digest *)(private->digests + slot * (sizeof(struct kept_digest) + private->digest_size));
-}
-
-/* Digests a sample that is sound; returns what its item is told by. */
-static inline uint64_t digest_sample(struct session_private *private, const struct event *event, const struct record_header *header,
-				     uint64_t offset)
-{
-	uint64_t slot = private->digested % SESSION_SLOTS;
-	struct kept_digest *kept = kept_digest(private, slot);
-	if (!private->digester(private->digest_context, event, header, &kept->digest))
-		return offset << SESSION_SLOT_BITS;
-	private->digested++;
-	kept->digest.event = event;
-	kept->offset = offset;
-	return offset << SESSION_SLOT_BITS | (slot + 1);
-}
-
 /* Puts the samples that follow into the order, up to what is none, or isn't plain. */
 static void hop_into_order(struct session *session)
 {
@@ -147,7 +127,7 @@ static void hop_into_order(struct session *session)
 	const struct reader *reader = session->reader;
 	struct source *source = &private->source;
 	uint64_t offset = source->offset, samples = 0;
-	bool digests = private->digests_now;
+	bool digests = private->digests.digester && private->digests_now;
 	while (offset < reader->data_end) {
 		source->asked = reader_ask_ahead(reader, offset, source->asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
@@ -161,7 +141,7 @@ static void hop_into_order(struct session *session)
 		if (is_passed_over(session, event, size))
 			order_pass(&private->order, time);
 		else if (digests && size >= reader->layouts[event->index].variable)
-			order_push(&private->order, time, digest_sample(private, event, header, offset));
+			order_push(&private->order, time, offset << SESSION_SLOT_BITS | digests_make(&private->digests, event, header));
 		else
 			order_push(&private->order, time, offset << SESSION_SLOT_BITS);
 		offset += size;
@@ -247,28 +227,6 @@ static bool may_be_met_ahead(const struct session *session)
 	return header->type != RECORD_SAMPLE || reader_event(reader, header); /* else it is counted as broken */
 }
 
-/* A few words: a call of memcpy() would take longer than they do. */
-static inline void copy_digest(struct sample_digest *to, const struct sample_digest *from, size_t size)
-{
-	*to = *from;
-	for (size_t i = 0; i < (size - sizeof(*to)) / sizeof(*to->values); i++)
-		to->values[i] = from->values[i];
-}
-
-/* Copies the digests of items that have some to where the items are. */
-static void take_digests(const struct session_private *private, const struct order_item *items, size_t count, uint8_t *ret)
-{
-	for (size_t i = 0; i < count; i++, ret += private->digest_size) {
-		struct sample_digest *digest = (struct sample_digest *)ret;
-		uint64_t slot = items[i].offset & (SESSION_SLOTS);
-		const struct kept_digest *kept = slot ? kept_digest(private, slot - 1) : NULL;
-		if (kept && kept->offset == session_turn_offset(&items[i]))
-			copy_digest(digest, &kept->digest, private->digest_size);
-		else
-			digest->event = NULL;
-	}
-}
-
 static size_t read_ahead(struct session *session, struct order_item *ret, size_t room)
 {
 	struct session_private *private = session->private;
@@ -288,17 +246,14 @@ static size_t read_ahead(struct session *session, struct order_item *ret, size_t
 	return count;
 }
 
-size_t session_read_ahead(struct session *session, bool digest, struct order_item *ret, uint8_t *ret_digests, size_t room)
+size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room, struct digests_share *ret_share)
 {
 	struct session_private *private = session->private;
-	if (!ret_digests)
-		return read_ahead(session, ret, room);
 	pthread_mutex_lock(&private->digest_lock);
-	private->digests_now = digest && private->digester;
 	size_t count = read_ahead(session, ret, room);
-	private->digests_now = false;
 	pthread_mutex_unlock(&private->digest_lock);
-	take_digests(private, ret, count, ret_digests);
+	if (private->digests.size)
+		digests_count(ret, count, ret_share);
 	return count;
 }
 
@@ -311,13 +266,22 @@ static bool has_turns(struct session *session)
 		return true;
 	if (!private->ahead && private->reads_ahead)
 		session->private->ahead = ahead_create(session);
-	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end, &private->turn_digest) &&
-	    private->turn < private->turn_end)
+	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
 		return true;
-	private->turn_digest = NULL;
+	if (private->digests.size)
+		digests_give_back(&private->digests, &private->share);
 	private->turn = order_take_all(&private->order, &count);
 	private->turn_end = count ? private->turn + count : private->turn;
+	if (private->digests.size)
+		digests_count(private->turn, count, &private->share);
 	return count;
+}
+
+/* Whether samples are handed out as they lie in a file: nothing is chosen, split or copied. */
+static bool takes_plain(const struct session *session)
+{
+	const struct session_private *private = session->private;
+	return session->reader->stable && !private->prepared && !private->copies && !private->filter.active && !private->readings.present;
 }
 
 /* Readying the first call: the source begins anew after pass 1. */
@@ -327,6 +291,7 @@ static void start(struct session *session)
 	private->started = true;
 	if (private->values)
 		memset(private->values, 0, (private->readings.count + 1) * sizeof(*private->values));
+	private->digests_now = takes_plain(session);
 	if (session->reader->stable)
 		source_init(&private->source, session->reader, !private->prepared);
 }
@@ -354,13 +319,6 @@ static const struct record_header *ordered_record(struct session *session, uint6
 						  : source_at(&private->source, offset);
 }
 
-/* Whether samples are handed out as they lie in a file: nothing is chosen, split or copied. */
-static bool takes_plain(const struct session *session)
-{
-	const struct session_private *private = session->private;
-	return session->reader->stable && !private->prepared && !private->copies && !private->filter.active && !private->readings.present;
-}
-
 /* Whether what follows may be read ahead of the session's thread. */
 static bool may_read_ahead(const struct session *session)
 {
@@ -369,10 +327,14 @@ static bool may_read_ahead(const struct session *session)
 	       !private->readings.present;
 }
 
-static inline void pass_turn(struct session_private *private)
+/* Asks for the memory of a later turn's digest, which the other thread's processor has. */
+static inline void ask_for_digest(const struct session_private *private)
 {
-	private->turn++;
-	private->turn_digest = private->turn_digest ? private->turn_digest + private->digest_size : NULL;
+	enum { AHEAD = 16 };
+	uint64_t number = private->turn_end - private->turn > AHEAD ? private->turn[AHEAD].offset & SESSION_SLOTS : 0;
+	const uint8_t *digest = (const uint8_t *)digests_at(&private->digests, number ? number : 1);
+	__builtin_prefetch(digest);
+	__builtin_prefetch(digest + private->digests.size - 1);
 }
 
 /* The shortest way: all that is asked of the sample is known already. */
@@ -380,10 +342,12 @@ static inline bool next_digested(struct session *session, struct record *ret)
 {
 	struct session_private *private = session->private;
 	const struct order_item *item = private->turn;
-	const struct sample_digest *digest = (const struct sample_digest *)private->turn_digest;
-	if (item == private->turn_end || !digest || !digest->event || !private->takes_digests)
+	uint64_t number = item == private->turn_end ? 0 : item->offset & SESSION_SLOTS;
+	if (!number || !private->takes_digests)
 		return false;
-	pass_turn(private);
+	const struct sample_digest *digest = digests_at(&private->digests, number);
+	ask_for_digest(private);
+	private->turn++;
 	advance_clock(session, item->time);
 	uint64_t offset = session_turn_offset(item);
 	*ret = (struct record){.header = (const struct record_header *)(session->reader->records + offset),
@@ -413,7 +377,7 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
 		return false;
 	ask_for_turn(session, AHEAD);
-	pass_turn(private);
+	private->turn++;
 	advance_clock(session, item->time);
 	*ret = (struct record){
 		.header = header, .time = item->time, .model_time = private->clock, .offset = offset, .is_sample = true, .event = event};
@@ -426,7 +390,7 @@ static bool deliver_turn(struct session *session, struct record *ret)
 	struct session_private *private = session->private;
 	const struct order_item item = *private->turn;
 	uint64_t offset = session_turn_offset(&item), time = item.time;
-	pass_turn(private);
+	private->turn++;
 	if (item.offset & SESSION_AT_ONCE) {
 		advance_clock(session, time);
 		time = 0;
@@ -559,12 +523,9 @@ void session_choose_events(struct session *session, bool (*is_wanted)(void *cont
 bool session_digest_samples(struct session *session, session_digester *digester, void *context, size_t values)
 {
 	struct session_private *private = session->private;
-	if (private->started || private->digest_size)
+	if (private->started || private->digests.size)
 		return false;
-	private->digester = digester;
-	private->digest_context = context;
-	private->digest_size = sizeof(struct sample_digest) + values * sizeof(uint64_t);
-	private->digests = mem_alloc_array(SESSION_SLOTS, sizeof(struct kept_digest) + private->digest_size);
+	digests_init(&private->digests, digester, context, values);
 	return private->takes_digests = true;
 }
 
@@ -572,7 +533,7 @@ void session_end_digests(struct session *session)
 {
 	struct session_private *private = session->private;
 	pthread_mutex_lock(&private->digest_lock);
-	private->digester = NULL;
+	private->digests.digester = NULL;
 	pthread_mutex_unlock(&private->digest_lock);
 	private->takes_digests = false;
 }

@@ -374,7 +374,7 @@ void session_close(struct session *session)
 	struct session_private *private = session->private;
 	ahead_destroy(private->ahead);
 	pthread_mutex_destroy(&private->digest_lock);
-	free(private->digests);
+	digests_deinit(&private->digests);
 	if (session->reader)
 		source_deinit(&private->source);
 	order_deinit(&private->order);

@@ -94,6 +94,8 @@ struct event_counts {
 struct session {
 	struct reader *reader;
 	struct machine *machine;
+	unsigned int jobs;
+	struct session_private *private; /* looked at with each record, so apart from what a thread that reads ahead counts */
 	/* Complete after session_open(), when streaming at the end. */
 	uint64_t record_counts[256];	   /* by type; 0 = all types above 255 */
 	struct event_counts *event_counts; /* by event index; as long as reader->events, NULL when that is empty */
@@ -101,8 +103,6 @@ struct session {
 	uint64_t lost_chunks;		   /* LOST records */
 	uint64_t full_traces;		   /* AUX records of a hardware trace whose buffer was full */
 	uint64_t first_time, last_time;	   /* of samples; 0 = none has a time */
-	unsigned int jobs;
-	struct session_private *private;
 };
 
 struct error *session_open(const struct session_options *options, struct session **ret);

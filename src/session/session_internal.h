@@ -4,6 +4,7 @@
 #include "model/jitdump.h"
 #include "session/apply.h"
 #include "session/deferred.h"
+#include "session/digests.h"
 #include "session/order.h"
 #include "session/readings.h"
 #include "session/session.h"
@@ -109,10 +110,8 @@ static inline bool filter_accepts_cpu(const struct filter *filter, uint32_t cpu)
 
 /* ---- session.c ---- */
 
-struct kept_digest {
-	uint64_t offset; /* of the sample; else it is another one's by now */
-	struct sample_digest digest;
-};
+/* A line of the processor's cache: two threads that write to one wait for each other each time. */
+enum { SESSION_LINE = 64 };
 
 struct session_private {
 	struct session_options options;
@@ -130,27 +129,26 @@ struct session_private {
 	struct deferred deferred; /* pass 1 */
 	struct ties ties;	  /* pass 1, where samples have times */
 
-	/* session_next() */
+	/* session_next(). What `ahead` changes with each record, what both look at, and what the session's thread changes are apart. */
+	char apart_from_model[SESSION_LINE];
 	struct source source;
 	struct order order;
-	const struct order_item *turn, *turn_end; /* whose turn comes next, as far as is known */
-	bool reads_ahead;			  /* ahead.h may be used … */
-	struct ahead *ahead;			  /* … and is: `source` and `order` are its thread's */
-	const uint8_t *turn_digest;		  /* of the record whose turn comes next; NULL = none was made */
-	session_digester *digester;		  /* or NULL; changed under digest_lock */
-	void *digest_context;
-	size_t digest_size; /* bytes; 0 = nothing is digested */
-	uint8_t *digests;   /* SESSION_SLOTS kept ones, of the samples that were digested last, while they are in the order; `ahead`'s */
-	uint64_t digested;  /* samples so far */
-	bool digests_now;   /* what is hopped over is digested */
-	bool takes_digests; /* who asked for them is still there */
-	pthread_mutex_t digest_lock;				  /* held while samples are digested */
-	void (*told)(void *context, const struct record *record); /* session_tell_others() */
-	void *told_context;
 	VEC(bool) unwanted; /* by event index: nobody looks at its samples */
 	bool scanned;	    /* the source is at its end */
 	bool round_mark;    /* a FINISHED_ROUND was delivered: the round is to be finished now */
-	bool holding;	    /* the record delivered last came from the order and is still held */
+	char apart_from_order[SESSION_LINE];
+	struct digests digests;	     /* the digester is changed under digest_lock */
+	bool digests_now;	     /* what is hopped over is digested */
+	pthread_mutex_t digest_lock; /* held while samples are digested */
+	char apart_from_digests[SESSION_LINE];
+	const struct order_item *turn, *turn_end;		  /* whose turn comes next, as far as is known */
+	bool reads_ahead;					  /* ahead.h may be used … */
+	struct ahead *ahead;					  /* … and is: `source` and `order` are its thread's */
+	struct digests_share share;				  /* of turns that aren't `ahead`'s */
+	bool takes_digests;					  /* who asked for them is still there */
+	void (*told)(void *context, const struct record *record); /* session_tell_others() */
+	void *told_context;
+	bool holding; /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
 	uint64_t *copy;			 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
 	bool copies;			 /* such copies are delivered */
@@ -215,9 +213,8 @@ static inline uint64_t session_turn_offset(const struct order_item *item)
 	return (item->offset & ~SESSION_AT_ONCE) >> SESSION_SLOT_BITS;
 }
 /* Whose turns come, up to `room` of them, as long as what is read can't change the events; fewer: something else follows. The time of one
- * that was met at once is what the model's time has come to then. With ret_digests, which may be NULL, digests as well, if `digest` of the
- * samples that are read now. */
-size_t session_read_ahead(struct session *session, bool digest, struct order_item *ret, uint8_t *ret_digests, size_t room);
+ * that was met at once is what the model's time has come to then. To ret_share is added which digests they have. */
+size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room, struct digests_share *ret_share);
 /* Runs pass 1 if it wasn't run yet. */
 struct error *session_prepare(struct session *session);
 /* How far a pass is: 0 at its beginning, data_end at its end. For the thread that opened the session. */

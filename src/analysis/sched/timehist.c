@@ -242,10 +242,8 @@ struct error *sched_timehist_create(struct session *session, const struct sched_
 	struct tracker *events = tracker_create(session, handlers, &tracker);
 	sched_tasks_init(&tracker.result->tasks, session->machine, sizeof(struct sched_times));
 	struct error *error = tracker_require(events, "sched:sched_switch", "perf sched record");
-	if (!error) {
-		tracker_digest_ahead(events); /* lines of text take most of the time */
+	if (!error)
 		error = tracker_run(events);
-	}
 	tracker_destroy(events);
 	vec_deinit(&tracker.cpus);
 	if (error)

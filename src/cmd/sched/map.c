@@ -153,7 +153,7 @@ static void add_explanation(struct strbuf *out, struct mapped_task *task, const 
 static void end_line(struct map_command *command)
 {
 	strbuf_add_char(&command->text, '\n');
-	fwrite(command->text.data, 1, command->text.len, stdout);
+	fwrite_unlocked(command->text.data, 1, command->text.len, stdout);
 }
 
 static uint32_t count_names(const struct thread *thread, uint64_t time)

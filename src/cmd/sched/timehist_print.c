@@ -241,7 +241,7 @@ static void add_other(struct timehist_command *command, const struct sched_line 
 
 void timehist_flush(struct timehist_command *command)
 {
-	fwrite(command->text.data, 1, command->text.len, stdout);
+	fwrite_unlocked(command->text.data, 1, command->text.len, stdout);
 	command->text.len = 0;
 }
 

@@ -18,8 +18,11 @@
 
 enum { TIMEOUT_MS = 600000 };
 
-void fleet_access(const struct config *config, struct http_options *ret)
+struct error *fleet_access_open(const char *url, struct config *config, struct http_options *ret)
 {
+	if (!url)
+		return error_new_kind(ERROR_USAGE, "say with --from where samples are stored, such as clickhouse://HOST/DATABASE");
+	struct error *error = config_open(config);
 	*ret = (struct http_options){
 		.token_file = config_get(config, "fleet.token-file"),
 		.password_file = config_get(config, "fleet.password-file"),
@@ -28,6 +31,7 @@ void fleet_access(const struct config *config, struct http_options *ret)
 		.key_file = config_get(config, "fleet.key-file"),
 		.timeout_ms = TIMEOUT_MS,
 	};
+	return error;
 }
 
 /* "2026-11-27 10:00" */
@@ -84,8 +88,7 @@ static struct error *ask(const struct input_options *input, const char *time, un
 	struct imported imported = {0};
 	struct fleet_profile profile;
 	uint64_t cut = 0;
-	struct error *error = config_open(&config);
-	fleet_access(&config, &http);
+	struct error *error = fleet_access_open(input->from.url, &config, &http);
 	const struct fleet_question question = {input->from.url, &http, time, input->from.where, input->from.labels, slices};
 	error = error ? error : fleet_ask_profile(&question, &imported, &profile);
 	if (!error && profile.samples)

@@ -5,9 +5,9 @@
 #include "app/groups.h"
 #include "fleet/http.h"
 
-/* How engines are asked, by the configuration: [fleet] password-file, token-file, ca-file, certificate-file, key-file. The strings are
- * those of `config`. */
-void fleet_access(const struct config *config, struct http_options *ret);
+/* Opens the configuration, and how the engine at `url` is asked by it: [fleet] password-file, token-file, ca-file, certificate-file,
+ * key-file. The strings are those of `config`, which the caller closes in any case. Where `url` is NULL the error asks for --from. */
+struct error *fleet_access_open(const char *url, struct config *config, struct http_options *ret);
 
 /* Without --from nothing, but that --where and --label are errors. Else the engine is asked, what comes back is a file without a name,
  * which becomes the input, and *time, which was the question's, is NULL. To be called before the sandbox. `slices`: how many different

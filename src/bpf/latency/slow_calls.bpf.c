@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /* Calls that took long: the time is noted where one begins, and looked at where it ends. Only what took longer than the threshold is told
  * of, so that waiting for it costs two programs a call and nothing else. Of calls within a call of the same thread the newest is looked at.
- * Each thread has its time with itself: of a server with any number of them, the one that waits longest is the last that may be forgotten.
+ * The time is kept with the thread (task storage): however many there are, the one that waits longest isn't forgotten.
  *
  * The programs return 1: with 0 nobody else would have samples of these events. */
 #include "bpf/latency/slow_calls_shared.h"

@@ -72,16 +72,14 @@ static struct error *add_up(struct clickhouse *clickhouse, const struct fleet_pe
 	return error;
 }
 
-static struct error *run_with(const struct rollup_options *options, const struct config *config)
+static struct error *run_with(const struct rollup_options *options, const struct http_options *http)
 {
 	const uint64_t now = clock_now_ns(CLOCK_REALTIME) / 1000000000;
 	struct clickhouse *clickhouse = NULL;
 	struct fleet_period period;
-	struct http_options http;
-	fleet_access(config, &http);
 	struct error *error = fleet_period_parse(options->time ? options->time : "-2d", now, &period);
 	if (!error)
-		error = clickhouse_open(options->from, &http, &clickhouse);
+		error = clickhouse_open(options->from, http, &clickhouse);
 	if (error)
 		return error;
 	period.from -= period.from % HOUR_SECONDS;
@@ -99,12 +97,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct rollup_options options = {0};
 	struct config config = {0};
+	struct http_options http;
 	(void)ret_status;
 	struct error *error = options_parse_alone(rollup_option_table, argc, argv, &options, "");
-	if (!error && !options.from)
-		error = error_new_kind(ERROR_USAGE, "which database? --from clickhouse://HOST/DATABASE");
-	error = error ? error : config_open(&config);
-	error = error ? error : run_with(&options, &config);
+	error = error ? error : fleet_access_open(options.from, &config, &http);
+	error = error ? error : run_with(&options, &http);
 	config_close(&config);
 	return error;
 }

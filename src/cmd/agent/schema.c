@@ -94,8 +94,7 @@ static struct error *create(const struct schema_options *options, struct clickho
 	struct config config = {0};
 	struct http_options http;
 	struct clickhouse *clickhouse = NULL;
-	struct error *error = config_open(&config);
-	fleet_access(&config, &http);
+	struct error *error = fleet_access_open(options->create, &config, &http);
 	error = error ? error : clickhouse_open(options->create, &http, &clickhouse);
 	error = error ? error : make_tables(clickhouse, options, schema);
 	clickhouse_close(clickhouse);

@@ -122,14 +122,12 @@ static struct table *make_table(void)
 	return table_create_columns("symbolize", columns, sizeof(columns) / sizeof(*columns));
 }
 
-static struct error *run_with(const struct symbolize_options *options, const struct config *config)
+static struct error *run_with(const struct symbolize_options *options, const struct http_options *http)
 {
 	const struct debug_server_options settings = {.budget_ms = options->debuginfod_seconds * 1000};
 	struct symbolizing symbolizing = {.symbols = {.symfs = options->symfs, .proc = "/proc", .demangle = true, .ignore_vmlinux = true}};
 	cleanup_free char *cache = config_buildid_dir();
-	struct http_options http;
-	fleet_access(config, &http);
-	struct error *error = clickhouse_open(options->from, &http, &symbolizing.clickhouse);
+	struct error *error = clickhouse_open(options->from, http, &symbolizing.clickhouse);
 	if (error)
 		return error;
 	if (cache) /* files of others are looked into */
@@ -152,12 +150,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct symbolize_options options = {.debuginfod_seconds = DEBUGINFOD_SECONDS};
 	struct config config = {0};
+	struct http_options http;
 	(void)ret_status;
 	struct error *error = options_parse_alone(symbolize_option_table, argc, argv, &options, "");
-	if (!error && !options.from)
-		error = error_new_kind(ERROR_USAGE, "which database? --from clickhouse://HOST/DATABASE");
-	error = error ? error : config_open(&config);
-	error = error ? error : run_with(&options, &config);
+	error = error ? error : fleet_access_open(options.from, &config, &http);
+	error = error ? error : run_with(&options, &http);
 	config_close(&config);
 	return error;
 }

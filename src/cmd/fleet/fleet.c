@@ -12,10 +12,7 @@
 struct error *fleet_question_of(const struct fleet_options *options, struct config *config, struct http_options *http,
 				struct fleet_question *ret)
 {
-	if (!options->from.url)
-		return error_new_kind(ERROR_USAGE, "say with --from where samples are stored, such as clickhouse://HOST/DATABASE");
-	struct error *error = config_open(config);
-	fleet_access(config, http);
+	struct error *error = fleet_access_open(options->from.url, config, http);
 	*ret = (struct fleet_question){options->from.url, http, options->time, options->from.where, options->from.labels, 0};
 	return error;
 }

@@ -305,8 +305,7 @@ struct error *top_fleet(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse_alone(fleet_option_table, argc, argv, &options, "");
 	if (error)
 		return error_wrap(error, "with --from");
-	error = config_open(&config);
-	fleet_access(&config, &http);
+	error = fleet_access_open(options.from.url, &config, &http);
 	top.question = (struct fleet_question){options.from.url, &http, NULL, options.from.where, options.from.labels, 0};
 	if (!error)
 		error = choose_screen(&options, &screen);

@@ -49,7 +49,8 @@ def slab(perf, folder):
 
 @pytest.fixture(scope="module")
 def pages(perf, folder):
-    return record(perf, folder / "page.data", "--page", "record", "-m", 1024)
+    """Whole, in buffers that hold what neighbours do as well, tens of thousands of events: what is lost is most of it, and may be all but a few kinds."""
+    return record(perf, folder / "page.data", "--page", "record", "-m", 8192)
 
 
 def text(tool, path, *words):

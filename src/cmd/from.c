@@ -21,7 +21,7 @@ enum { TIMEOUT_MS = 600000 };
 struct error *fleet_access_open(const char *url, struct config *config, struct http_options *ret)
 {
 	if (!url)
-		return error_new_kind(ERROR_USAGE, "say with --from where samples are stored, such as clickhouse://HOST/DATABASE");
+		return error_new_kind(ERROR_USAGE, "say where samples are stored, with --from clickhouse://HOST/DATABASE");
 	struct error *error = config_open(config);
 	*ret = (struct http_options){
 		.token_file = config_get(config, "fleet.token-file"),

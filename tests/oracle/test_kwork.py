@@ -21,9 +21,9 @@ LOAD = """
 import ctypes, mmap, os, platform, sys
 page = mmap.mmap(-1, 4096)
 disks = []
-for name in os.listdir("/sys/block"):
+for path in ["/dev/" + name for name in os.listdir("/sys/block")] + [sys.executable, "/bin/sh"]: # a container has files, but its disks elsewhere
     try:
-        disks.append(os.open("/dev/" + name, os.O_RDONLY | os.O_DIRECT))
+        disks.append(os.open(path, os.O_RDONLY | os.O_DIRECT))
     except OSError:
         pass
 master, slave = os.openpty()

@@ -16,9 +16,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
 
 # Raises what it needs by itself, on a quiet machine and where the folder is in memory, too: interrupts by reading disks past the page cache, work by what a terminal is
-# sent, RCU's on CPU 0 by waiting there for a grace period (membarrier).
+# sent, RCU's on CPU 0 by waiting there for a grace period (membarrier). No CPU is idle meanwhile: of interrupts of the idle task the kernel counts events, but records none.
 LOAD = """
-import ctypes, mmap, os, platform, sys
+import ctypes, mmap, os, platform, signal, sys
+spinners = []
+for cpu in os.sched_getaffinity(0):
+    pid = os.fork()
+    if not pid:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL) # PR_SET_PDEATHSIG
+        os.sched_setaffinity(0, {cpu})
+        while True:
+            pass
+    spinners.append(pid)
 page = mmap.mmap(-1, 4096)
 disks = []
 for path in ["/dev/" + name for name in os.listdir("/sys/block")] + [sys.executable, "/bin/sh"]: # a container has files, but its disks elsewhere
@@ -46,6 +55,9 @@ for i in range(20):
     with open(sys.argv[1], "wb") as file:
         file.write(b"x" * (1 << 20))
         os.fsync(file.fileno())
+for pid in spinners:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 """
 KINDS = {"irq": r"irq:irq_handler_exit: ", "workqueue": r"workqueue:workqueue_execute_end: ", "RCU on CPU 0": r"\[000\] +irq:softirq_exit: .*RCU"}
 

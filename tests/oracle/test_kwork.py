@@ -30,7 +30,8 @@ for cpu in os.sched_getaffinity(0):
     spinners.append(pid)
 page = mmap.mmap(-1, 4096)
 disks = []
-for path in ["/dev/" + name for name in os.listdir("/sys/block")] + [sys.executable, "/bin/sh"]: # a container has files, but its disks elsewhere
+files = sorted(entry.path for entry in os.scandir("/usr/bin") if entry.is_file(follow_symlinks=False))[::8] # disks may not be opened, and some files be in memory
+for path in ["/dev/" + name for name in os.listdir("/sys/block")] + files:
     try:
         disks.append(os.open(path, os.O_RDONLY | os.O_DIRECT))
     except OSError:

@@ -264,7 +264,7 @@ struct error *session_prepare(struct session *session)
 			session_apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
 	if (!private->offset_times)
-		ties_take(&session->private->ties, &sideband.ready.items);
+		ties_take(&session->private->ties, &sideband.ready[1].items);
 	jit_feed_until(session, UINT64_MAX);
 	order_deinit(&sideband);
 	machine_finish(session->machine);

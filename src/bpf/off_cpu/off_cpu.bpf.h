@@ -21,10 +21,11 @@
 
 const volatile struct off_cpu_config config;
 
-uint32_t period; /* of measuring: odd ones */
-uint32_t turn;	 /* which map of sums is filled: the lowest bit */
-uint64_t missed; /* waits for which there was no room */
-uint64_t unseen; /* waits of whose end the kernel did not tell */
+uint32_t period;  /* of measuring: odd ones */
+uint32_t turn;	  /* which map of sums is filled: the lowest bit */
+uint64_t missed;  /* waits for which there was no room */
+uint64_t unseen;  /* waits of whose end the kernel did not tell */
+uint32_t forgets; /* stacks that were told of were forgotten, maybe also such as threads waited with last */
 
 struct sums_key {
 	uint64_t stack;
@@ -228,7 +229,8 @@ static __always_inline uint64_t wakeup(void)
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : (uint64_t)BPF_RB_NO_WAKEUP;
 }
 
-/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. What it waited with last was told of. */
+/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. What it waited with last was told of,
+ * as long as nothing was forgotten. */
 static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, struct bpf_off_cpu_wait *wait, uint64_t now)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
@@ -251,7 +253,7 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	if (config.user_stacks)
 		size = take_user_stack(event, walk, wait, &flags);
 	number = number_of(walk);
-	if (number == wait->stack || bpf_map_lookup_elem(&told, &number))
+	if ((number == wait->stack && !forgets) || bpf_map_lookup_elem(&told, &number))
 		return number;
 	if (!flags)
 		flags = wakeup();

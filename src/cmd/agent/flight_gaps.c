@@ -1,5 +1,5 @@
-/* Waits that are missing in a recording (flight_internal.h). A wait that isn't there may be the one that somebody looks for, so its text says
- * how many there are. They are counted when the thread is met again, which may be after the recording's end. */
+/* Waits that are missing in a recording (flight_internal.h). A wait that isn't there may be the one that somebody looks for, so its text
+ * says how many there are. They are counted when the thread is met again, which may be after the recording's end. */
 #include "cmd/agent/flight_internal.h"
 
 #include <inttypes.h>

@@ -26,8 +26,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
-enum { MIN_NS = 1000 };
+enum { MIN_NS = 1000, HIGHEST_PRIORITY = -20 };
 
 struct offcpu_options {
 	struct report_options report; /* rows, columns, call graphs, filters; `input` for a recording */
@@ -207,7 +208,11 @@ static struct error *open_live(struct offcpu *offcpu, struct event_catalog *cata
 				      : sampling_ring_pages_of_switches(offcpu->place.target.cpu_count, false),
 	};
 	attached_warn(&offcpu->events, NULL);
-	return live_open(&live, &offcpu->live);
+	error = live_open(&live, &offcpu->live);
+	/* With all that the machine does the buffers are full soon, while others have the CPU. The command is another process by now. */
+	if (!error && command->waits.wakers)
+		setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY); /* refused: as well as it goes */
+	return error;
 }
 
 /* ---- waits ---- */

@@ -35,13 +35,17 @@ static void add_events(const struct session *session, enum count what, struct st
 		strbuf_add_char(out, ')');
 }
 
-/* A ring is stopped while what was overwritten in it is read. */
+/* A ring is stopped while what was overwritten in it is read. Options by the names that they have in all commands that record. */
 static const char *reason_of_loss(const struct event_list *events)
 {
-	for (size_t i = 0; i < events->events.len; i++)
+	bool has_frequency = false;
+	for (size_t i = 0; i < events->events.len; i++) {
 		if (events->events.data[i]->attr.write_backward)
 			return "buffers that overwrite what is oldest take nothing while they are read (--overwrite)";
-	return "the buffers were full; use larger buffers (-m) or a lower frequency (-F)";
+		has_frequency |= events->events.data[i]->attr.freq;
+	}
+	return has_frequency ? "the buffers were full; use larger buffers (--mmap-pages) or a lower frequency (-F)"
+			     : "the buffers were full; use larger buffers (--mmap-pages)";
 }
 
 static void add_loss(const struct session *session, struct strbuf *out)

@@ -385,7 +385,7 @@ def test_losses_of_a_recording_are_told(perf, programs, tmp_path):
     path = tmp_path / "where.data"
     said = perf("where", "-m", "1", "-o", path, programs / "pingpong").stderr
     lost = re.search(r"[\d,]+ samples were lost.*", perf("where", "-i", path).stderr)[0]
-    assert lost in said and "use larger buffers (-m)" in lost
+    assert lost in said and "use larger buffers (--mmap-pages)" in lost
 
 
 def test_command_of_a_recorder_in_a_hurry_has_the_usual_priority(perf, tmp_path):

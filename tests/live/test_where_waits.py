@@ -236,7 +236,7 @@ def wchan(pid):
 def test_file_that_is_synced(perf, programs, tmp_path):
     with subprocess.Popen([programs / "logging", tmp_path / "log"]) as process:
         try:
-            done = perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "1")
+            done = perf("where", "-m", "64M", "-p", str(process.pid), "--format", "json", "--", "sleep", "1")  # so that no stack is lost
             to_disk = int(re.search(r"^write_bytes: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text(encoding="ascii"), re.MULTILINE)[1])
         finally:
             process.kill()

@@ -503,8 +503,6 @@ struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_s
 /* Adds one. `state` is fold_places_locate()'s. */
 void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, const struct recent_actor *actor,
 		     const struct maps_state *state);
-/* After it nothing waits that points into the machine. NULL is fine. */
-void fold_counts_flush(struct fold_counts *counts);
 /* What was counted into the set, and the end. NULL is fine. */
 void fold_counts_destroy(struct fold_counts *counts);
 

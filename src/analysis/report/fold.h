@@ -180,7 +180,8 @@ struct fold *fold_swap(struct fold *fold);
 /* Adds the entries of `from`, which is finished by it and stays as it is. Both are of one session and have the same options. Not together
  * with another merge or swap of the same folds. */
 void fold_merge(struct fold *into, struct fold *from);
-/* While the machine forgets (struct machine_holder): renews all pointers into it, and keeps files. Between two calls of fold_add(), on its thread. */
+/* While the machine forgets (struct machine_holder): renews all pointers into it, and keeps files. Between two calls of fold_add(), on its
+ * thread. */
 void fold_carry(struct fold *fold, struct carrying *carrying);
 /* From now on the arrays can be read, and nothing added. Does nothing to a fold that is finished. */
 void fold_finish(struct fold *fold);

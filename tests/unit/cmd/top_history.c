@@ -1,4 +1,5 @@
-/* perf top for days: processes come and go, each with a file and a sample of its own, and memory stays; what is shown is right all the same. */
+/* perf top for days: processes come and go, each with a file and a sample of its own, and memory stays; what is shown is right
+ * all the same. */
 #include "base/clock.h"
 #include "cmd/top/top.h"
 #include "made_records.h"

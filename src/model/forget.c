@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROWN_BYTES = 2 << 20 };
+enum { GROWN_BYTES = 4 << 20 };
 
 typedef bool (*is_gone)(void *context, const struct thread *thread);
 

@@ -6,13 +6,16 @@
  *	epoch      1              2              3
  *	           mapped         not mapped     its tables go          it goes, and its number is given to the next one
  *
- * Numbers are used again, as arrays would grow for ever otherwise. Who knows files by them begins anew with each epoch (fold_carry()).
+ * Numbers are used again, as arrays would grow for ever otherwise. Who knows files by them begins anew then (machine->drops).
  */
 #include "model/model_internal.h"
 
 #include "model/jitdump.h"
 
 #include <stdlib.h>
+
+/* Fewer aren't worth that caches begin anew. */
+enum { DROPPED_LEAST = 256 };
 
 static bool is_kept(const struct machine *machine, const struct dso *dso)
 {
@@ -79,6 +82,12 @@ static void forget_strings(struct machine *machine)
 void machine_forget_files(struct machine *machine)
 {
 	struct machine_private *private = machine->private;
+	size_t count = 0;
+	machine_each_dso (dso, machine)
+		count += !is_kept(machine, dso);
+	if (count < DROPPED_LEAST)
+		return;
+	machine->drops++;
 	forget_names(machine);
 	for (size_t i = 0; i < machine->dsos.len; i++) {
 		struct dso *dso = machine->dsos.data[i];

@@ -149,6 +149,12 @@ void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, c
 		__builtin_prefetch(&pending->places[i], 1);
 }
 
+void fold_counts_flush(struct fold_counts *counts)
+{
+	if (counts)
+		count_pending(counts);
+}
+
 void fold_counts_destroy(struct fold_counts *counts)
 {
 	if (!counts)

@@ -124,12 +124,28 @@ void fold_sample_complete(struct fold_sample *sample, struct machine *machine)
 		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
 }
 
+/* Other files have the numbers by which it knew them. Nothing waits: they went at the end of an epoch. */
+static void __attribute__((noinline)) forget_places(struct fold_feed *feed)
+{
+	const struct fold_context *context = feed->context;
+	uint64_t samples = samples_since_swap(feed->fold);
+	fold_counts_destroy(take_pointer(feed->counts));
+	fold_places_deinit(&feed->places);
+	fold_recent_deinit(&feed->parts);
+	fold_places_init(&feed->places, feed->fold->private->tables, context->resolver, context->machine, samples);
+	fold_recent_init(&feed->parts);
+	feed->counts = feed->counted ? fold_counts_create(&feed->places, feed->set, samples) : NULL;
+	feed->drops = context->machine->drops;
+}
+
 void fold_add(struct fold_feed *feed, const struct fold_sample *samples, size_t count)
 {
 	pthread_mutex_lock(&feed->lock);
 	/* The machine may have grown: what a state of an address space was valid for may have ended. */
 	feed->turn++;
 	feed->kernel = (struct maps_state){.from = 1};
+	if (feed->drops != feed->context->machine->drops)
+		forget_places(feed);
 	for (size_t i = 0; i < count; i++) {
 		struct fold_sample sample = samples[i];
 		fold_sample_complete(&sample, feed->context->machine);
@@ -352,19 +368,12 @@ static void carry_ends(const struct stack_ends *ends, struct carrying *carrying)
 		machine_carry_file(carrying, ends->list.data[i].dso);
 }
 
-/* What it remembers would be found by addresses and numbers of files that others may have now. */
+/* What it remembers would be found by addresses that others may have now. */
 static void carry_feed(struct fold_feed *feed, struct carrying *carrying)
 {
-	struct fold_private *private = feed->fold->private;
 	pthread_mutex_lock(&feed->lock);
 	fold_feed_flush(feed);
-	fold_counts_destroy(take_pointer(feed->counts));
-	fold_places_deinit(&feed->places);
-	fold_recent_deinit(&feed->parts);
-	uint64_t samples = samples_since_swap(feed->fold);
-	fold_places_init(&feed->places, private->tables, feed->context->resolver, feed->context->machine, samples);
-	fold_recent_init(&feed->parts);
-	feed->counts = feed->counted ? fold_counts_create(&feed->places, feed->set, samples) : NULL;
+	fold_counts_flush(feed->counts);
 	memset(feed->recent, 0, FOLD_RECENT_ACTORS * sizeof(*feed->recent));
 	carry_ends(&feed->ends, carrying);
 	pthread_mutex_unlock(&feed->lock);

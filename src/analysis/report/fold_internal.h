@@ -503,6 +503,8 @@ struct fold_counts *fold_counts_create(struct fold_places *places, struct fold_s
 /* Adds one. `state` is fold_places_locate()'s. */
 void fold_counts_add(struct fold_counts *counts, const struct fold_sample *in, const struct recent_actor *actor,
 		     const struct maps_state *state);
+/* After it nothing waits that points into the machine. NULL is fine. */
+void fold_counts_flush(struct fold_counts *counts);
 /* What was counted into the set, and the end. NULL is fine. */
 void fold_counts_destroy(struct fold_counts *counts);
 
@@ -546,7 +548,8 @@ struct fold_feed {
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;
 	struct maps_state kernel, guest;
-	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */
+	uint64_t drops; /* the machine's when what is remembered by numbers of files was looked up */
+	uint32_t turn;	/* states of address spaces of another turn may be outdated: the machine has grown */
 	struct stack stack;
 	struct stack_ends ends;
 	VEC(uint64_t) words;

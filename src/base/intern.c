@@ -1,4 +1,4 @@
-/* Interned strings: an open-addressing table of (hash, pointer) over an arena. */
+/* Interned strings: an open-addressing table of (hash, pointer) over an arena, or over strings on the heap where some of them may go. */
 #include "base/intern.h"
 
 #include "base/hash.h"
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SLOTS_LEAST = 64 };
+
 struct intern_slot {
 	uint64_t hash;
 	const char *string; /* NULL = free */
@@ -15,14 +17,15 @@ struct intern_slot {
 
 void intern_deinit(struct intern *table)
 {
+	for (size_t i = 0; table->forgets && table->slots && i <= table->mask; i++)
+		free((char *)table->slots[i].string);
 	arena_deinit(&table->arena);
 	free(table->slots);
 	*table = (struct intern){0};
 }
 
-static void intern_grow(struct intern *table)
+static void intern_resize(struct intern *table, size_t mask)
 {
-	size_t mask = table->slots ? table->mask * 2 + 1 : 63;
 	struct intern_slot *slots = mem_zalloc_table(mask + 1, sizeof(*slots));
 	for (size_t i = 0; table->slots && i <= table->mask; i++) {
 		if (!table->slots[i].string)
@@ -40,7 +43,7 @@ static void intern_grow(struct intern *table)
 const char *intern_bytes(struct intern *table, const char *string, size_t len)
 {
 	if (!table->slots || (table->count + 1) * 4 > (table->mask + 1) * 3)
-		intern_grow(table);
+		intern_resize(table, table->slots ? table->mask * 2 + 1 : SLOTS_LEAST - 1);
 	len = strnlen(string, len);
 	uint64_t hash = hash_bytes(string, len);
 	size_t at = hash & table->mask;
@@ -50,7 +53,8 @@ const char *intern_bytes(struct intern *table, const char *string, size_t len)
 			return known;
 		table->passed++;
 	}
-	table->slots[at] = (struct intern_slot){hash, arena_strndup(&table->arena, string, len)};
+	table->slots[at] =
+		(struct intern_slot){hash, table->forgets ? mem_strndup(string, len) : arena_strndup(&table->arena, string, len)};
 	table->count++;
 	return table->slots[at].string;
 }
@@ -58,4 +62,21 @@ const char *intern_bytes(struct intern *table, const char *string, size_t len)
 const char *intern_string(struct intern *table, const char *string)
 {
 	return intern_bytes(table, string, strlen(string));
+}
+
+void intern_forget(struct intern *table, const struct map64 *kept)
+{
+	size_t size = SLOTS_LEAST;
+	for (size_t i = 0; table->slots && i <= table->mask; i++) {
+		const char **string = &table->slots[i].string;
+		if (!*string || map64_find(kept, (uintptr_t)*string))
+			continue;
+		free((char *)*string);
+		*string = NULL;
+		table->count--;
+	}
+	while (table->count * 2 > size)
+		size *= 2;
+	if (table->slots)
+		intern_resize(table, size - 1);
 }

@@ -16,6 +16,7 @@
  */
 #include "model/model_internal.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "model/jitdump.h"
 
@@ -85,11 +86,15 @@ static const char *module_name(struct machine *machine, const char *path)
 
 static struct dso *dso_create(struct machine *machine, const char *name, enum dso_kind kind)
 {
-	struct dso *dso = arena_zalloc(&machine->files, sizeof(*dso));
-	dso->index = machine->dsos.len;
+	struct dso *dso = mem_zalloc(sizeof(*dso));
+	typeof(machine->private->free_numbers) *free_numbers = &machine->private->free_numbers;
+	if (!free_numbers->len)
+		vec_push(&machine->dsos, NULL);
+	dso->index = free_numbers->len ? free_numbers->data[--free_numbers->len] : (unsigned int)machine->dsos.len - 1;
+	dso->generation = machine->generation;
 	dso->kind = kind;
 	dso->name = dso->script_name = dso->short_name = intern_string(&machine->strings, name);
-	vec_push(&machine->dsos, dso);
+	machine->dsos.data[dso->index] = dso;
 	return dso;
 }
 
@@ -265,9 +270,9 @@ struct dso *dso_for_module(struct machine *machine, const struct map_description
 struct dso *dso_for_kernel(struct machine *machine, const struct map_description *description)
 {
 	struct dso *kernel = machine->kernel;
-	for (size_t i = 0; !kernel && i < machine->dsos.len; i++)
-		if (machine->dsos.data[i]->kind == DSO_KERNEL)
-			kernel = machine->dsos.data[i];
+	if (!kernel)
+		machine_each_dso (dso, machine)
+			kernel = !kernel && dso->kind == DSO_KERNEL ? dso : kernel;
 	if (!kernel)
 		kernel = dso_add_named(machine, KERNEL_NAME, DSO_KERNEL);
 	kernel->kernel = true;

@@ -7,7 +7,7 @@
  *
  * So forgetting costs as much as is left, and is due when as much has come: nothing is counted or linked for it while the model is added
  * to. Who holds pointers into the old epoch is asked last, and has them led to the copies; what nobody else asks for is copied for him.
- * Not done here: when (session/forget.c), dsos, which others hold (they are as many as there are files).
+ * Not done here: when (session/forget.c); files (forget_files.c).
  */
 #include "base/search.h"
 #include "model/model_internal.h"
@@ -167,6 +167,8 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	if (holder)
 		holder->carry(holder->context, &carrying);
 	machine->generation++;
+	if (machine->drops_files)
+		machine_forget_files(machine);
 	machine->private->kept = memory_of(machine);
 	map64_deinit(&carrying.moved);
 	map64_deinit(&carrying.epochs);

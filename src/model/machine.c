@@ -22,6 +22,7 @@ struct machine *machine_create(void)
 {
 	struct machine *machine = mem_zalloc(sizeof(*machine));
 	machine->private = mem_zalloc(sizeof(*machine->private));
+	machine->strings.forgets = true;
 	pthread_mutex_init(&machine->private->placeholders.lock, NULL);
 	machine->kernel_maps = maps_create(machine);
 	machine->guest_maps = maps_create(machine);
@@ -43,13 +44,13 @@ void machine_destroy(struct machine *machine)
 	map64_deinit(&private->cgroups);
 	map64_deinit(&machine->threads_by_tid);
 	for (size_t i = 0; i < machine->dsos.len; i++)
-		jitdump_close((struct jitdump *)machine->dsos.data[i]->jitdump);
+		dso_destroy(machine->dsos.data[i]);
+	vec_deinit(&private->free_numbers);
 	vec_deinit(&machine->threads);
 	vec_deinit(&machine->dsos);
 	intern_deinit(&machine->strings);
 	intern_deinit(&machine->names);
 	arena_deinit(&machine->arena);
-	arena_deinit(&machine->files);
 	free(private);
 	free(machine);
 }

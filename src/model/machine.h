@@ -46,7 +46,7 @@ struct jitdump_code;
 /* A file (or what stands for one) that code is mapped from. One for each distinct (name, build-id, device/inode where known, pid for JIT).
  */
 struct dso {
-	unsigned int index; /* in machine->dsos */
+	unsigned int index; /* in machine->dsos; others may have had it before, machine->drops_files */
 	enum dso_kind kind;
 	const char *name;	 /* long name: the path as recorded; what files are looked for by */
 	const char *script_name; /* what `perf script` prints in brackets: the name, but for modules without a path in the build-id table
@@ -147,13 +147,14 @@ struct process {
 
 struct machine {
 	struct arena arena;    /* threads, processes and what they have mapped */
-	struct arena files;    /* dsos: they stay where they are */
 	struct intern strings; /* names of files and cgroups */
 	struct intern names;   /* of threads */
 	uint64_t generation;   /* how often machine_forget() was called: who keeps pointers into the model looks whether it has changed */
 	struct map64 threads_by_tid; /* tid → struct thread *, newest; ->older leads back */
 	VEC(struct thread *) threads;
-	VEC(struct dso *) dsos;
+	VEC(struct dso *) dsos;	  /* NULL where one has gone: machine_each_dso() */
+	uint64_t drops;		  /* how often some have gone: who knows them by their indexes looks whether it has changed */
+	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but by maps and machine_carry_file(): machine_forget() */
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
 	bool guest_code;	  /* what guests run lies in their hypervisor's memory, where it is for them */
@@ -167,6 +168,17 @@ struct machine {
 	const char *arch;	/* "x86_64", "aarch64", … */
 	struct machine_private *private;
 };
+
+/* The one at `index` or the next one behind it, NULL = there is none. */
+static inline struct dso *machine_next_dso(const struct machine *machine, size_t index)
+{
+	while (index < machine->dsos.len && !machine->dsos.data[index])
+		index++;
+	return index < machine->dsos.len ? machine->dsos.data[index] : NULL;
+}
+/* Goes through all dsos: machine_each_dso (dso, machine) write(dso->name); */
+#define machine_each_dso(dso, machine) \
+	for (struct dso *dso = machine_next_dso(machine, 0); dso; dso = machine_next_dso(machine, dso->index + (size_t)1))
 
 struct machine *machine_create(void);
 void machine_destroy(struct machine *machine);
@@ -239,7 +251,9 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
  * may be NULL, is asked of each thread that started before and whose end no record told: true when there is no such thread any more.
  *
  * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
- * Dsos and names of files and cgroups stay; dso->generation tells since when nothing has had a map of one. Not after machine_finish(). */
+ * Dsos and names of files and cgroups stay where they are; dso->generation tells since when nothing has had a map of one. With
+ * machine->drops_files those go, with their names, that nothing has had a map of for a whole epoch and that have no symbols (any more), and
+ * their indexes are used again. Not after machine_finish(). */
 void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
 /* Who has pointers into the machine and wants to keep what they point to: is called while an epoch ends, and has each of them renewed. */
 struct carrying;
@@ -254,6 +268,8 @@ void machine_forget_but(struct machine *machine, uint64_t since, bool (*gone)(vo
 const struct thread *machine_carry_thread(struct carrying *carrying, const struct thread *thread);
 const struct map *machine_carry_map(struct carrying *carrying, const struct map *map);
 const struct untrusted *machine_carry_name(struct carrying *carrying, const struct untrusted *name);
+/* A dso, which stays where it is, is kept; NULL is none. */
+void machine_carry_file(struct carrying *carrying, const struct dso *dso);
 /* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 4 MB more. */
 bool machine_has_grown(const struct machine *machine);
 /* From now on nothing is added: asking is safe from many threads. */

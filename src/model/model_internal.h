@@ -57,8 +57,13 @@ struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump,
 struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind);
 /* A new one in any case, known by its address. */
 struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf);
+void dso_destroy(struct dso *dso);
 /* Memory that isn't from a file: addresses have no meaning relative to it. */
 bool dso_name_is_anonymous(const char *name);
+
+/* ---- forget_files.c ---- */
+
+void machine_forget_files(struct machine *machine);
 
 /* ---- thread.c ---- */
 
@@ -92,6 +97,7 @@ struct machine_private {
 	struct map64 modules;	   /* interned "[name]" → struct dso * */
 	struct map64 cgroups;	   /* id → interned path */
 	struct dso *vdso;
+	VEC(unsigned int) free_numbers; /* of dsos that have gone */
 	struct placeholders placeholders;
 };
 

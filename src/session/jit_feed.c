@@ -72,7 +72,7 @@ static bool read_dump(struct session *session, struct jit_source *source, uint64
 		jitdump_close(dump);
 		return false;
 	}
-	source->found = intern_string(&session->machine->strings, found);
+	source->found = intern_string(&session->private->jit_paths, found);
 	source->dump = dump;
 	source->next = 0;
 	source->dso = machine_add_jitdump(session->machine, source->pid, dump);
@@ -223,4 +223,5 @@ void jit_feed_deinit(struct session_private *private)
 	for (size_t i = 0; i < private->jit_sources.len; i++)
 		free(private->jit_sources.data[i].path);
 	vec_deinit(&private->jit_sources);
+	intern_deinit(&private->jit_paths);
 }

@@ -124,6 +124,7 @@ struct session_private {
 	VEC(uint64_t) cuts; /* pass 1: offsets where workers may begin, and the end */
 	struct readings readings;
 	VEC(struct jit_source) jit_sources;
+	struct intern jit_paths;
 	VEC(reading_values) cut_values; /* at each cut, where counters are read */
 	struct filter filter;
 	struct deferred deferred; /* pass 1 */

@@ -56,9 +56,9 @@ static void drop(struct resolver *resolver, struct dso *dso)
 void resolver_forget(struct resolver *resolver)
 {
 	const struct machine *machine = resolver->machine;
-	for (size_t i = 0; i < machine->dsos.len; i++)
-		if (machine->dsos.data[i]->generation + 1 < machine->generation)
-			drop(resolver, machine->dsos.data[i]);
+	machine_each_dso (dso, machine)
+		if (dso->generation + 1 < machine->generation)
+			drop(resolver, dso);
 }
 
 struct loaded {
@@ -78,8 +78,7 @@ void resolver_shed(struct resolver *resolver, size_t keep)
 {
 	VEC(struct loaded) tables = {0};
 	size_t kept = 0;
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++) {
-		struct dso *dso = resolver->machine->dsos.data[i];
+	machine_each_dso (dso, resolver->machine) {
 		struct symtab *symtab = atomic_load(&dso->symtab);
 		if (dso->kernel)
 			continue;
@@ -103,8 +102,8 @@ void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
-		drop(resolver, resolver->machine->dsos.data[i]);
+	machine_each_dso (dso, resolver->machine)
+		drop(resolver, dso);
 	kernel_symbols_deinit(&resolver->kernel);
 	for (size_t i = 0; i < LOAD_LOCKS; i++)
 		pthread_mutex_destroy(&resolver->load_locks[i]);

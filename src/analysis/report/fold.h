@@ -66,8 +66,8 @@ struct fold_options {
 	bool by_address;	    /* two addresses in one symbol are two frames */
 	bool by_line;		    /* the same, by addresses in memory; but call graphs don't tell them apart (fold->functions) */
 	bool by_file;		    /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
-	bool any_address;	    /* where a function is one frame, any address of it may stand for that, sampled or not; feeds
-				     * and merges are one thread's. For live views: quicker */
+	bool any_address;	    /* where a function is one frame, any address of it may stand for that, sampled or not, and any thread
+				     * of a name for all; feeds and merges are one thread's. For live views: quicker, and less to keep */
 	bool keep_outermost;	    /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	enum stack_inlines inlines; /* which stacks have a frame for each inlined function */
 	bool by_weight;		    /* a sample's period is its weight (what an access cost), at least 1 */
@@ -138,7 +138,8 @@ struct fold_feed;
 struct fold {
 	struct session *session;
 	struct fold_entry *entries;  /* in the order of their first samples */
-	struct fold_detail *details; /* by entry; NULL when fold_of_session() made the fold and they have no `extra` */
+	struct fold_detail *details; /* by entry; NULL when they have no `extra`, and fold_of_session() made the fold or it is of
+					any_address without records */
 	size_t entry_count;
 	struct fold_piece *pieces;
 	size_t piece_count;
@@ -179,7 +180,8 @@ struct fold *fold_swap(struct fold *fold);
 /* Adds the entries of `from`, which is finished by it and stays as it is. Both are of one session and have the same options. Not together
  * with another merge or swap of the same folds. */
 void fold_merge(struct fold *into, struct fold *from);
-/* While the machine forgets (struct machine_holder): renews all pointers into it. Between two calls of fold_add(), on its thread. */
+/* While the machine forgets (struct machine_holder): renews all pointers into it, and keeps files. Between two calls of fold_add(), on its
+ * thread. */
 void fold_carry(struct fold *fold, struct carrying *carrying);
 /* From now on the arrays can be read, and nothing added. Does nothing to a fold that is finished. */
 void fold_finish(struct fold *fold);

@@ -23,13 +23,17 @@
 
 /* ---- feeds ---- */
 
+static uint64_t samples_since_swap(const struct fold *fold)
+{
+	return fold->session->record_counts[RECORD_SAMPLE] - fold->private->samples_before;
+}
+
 /* What is made of the tables' ids. `tables` may be the same for all of the fold's feeds only under its lock. `keeps_places`: they are as
  * feed_stop() left them, and the tables have the same frames. */
 static void feed_start(struct fold_feed *feed, struct fold_tables *tables, bool keeps_places)
 {
 	const struct fold_context *context = feed->context;
-	struct fold_private *private = feed->fold->private;
-	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE] - private->samples_before;
+	uint64_t samples = samples_since_swap(feed->fold);
 	if (keeps_places)
 		feed->places.tables = tables;
 	else
@@ -120,12 +124,28 @@ void fold_sample_complete(struct fold_sample *sample, struct machine *machine)
 		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
 }
 
+/* Other files have the numbers by which it knew them. Nothing waits: they went at the end of an epoch. */
+static void __attribute__((noinline)) forget_places(struct fold_feed *feed)
+{
+	const struct fold_context *context = feed->context;
+	uint64_t samples = samples_since_swap(feed->fold);
+	fold_counts_destroy(take_pointer(feed->counts));
+	fold_places_deinit(&feed->places);
+	fold_recent_deinit(&feed->parts);
+	fold_places_init(&feed->places, feed->fold->private->tables, context->resolver, context->machine, samples);
+	fold_recent_init(&feed->parts);
+	feed->counts = feed->counted ? fold_counts_create(&feed->places, feed->set, samples) : NULL;
+	feed->drops = context->machine->drops;
+}
+
 void fold_add(struct fold_feed *feed, const struct fold_sample *samples, size_t count)
 {
 	pthread_mutex_lock(&feed->lock);
 	/* The machine may have grown: what a state of an address space was valid for may have ended. */
 	feed->turn++;
 	feed->kernel = (struct maps_state){.from = 1};
+	if (feed->drops != feed->context->machine->drops)
+		forget_places(feed);
 	for (size_t i = 0; i < count; i++) {
 		struct fold_sample sample = samples[i];
 		fold_sample_complete(&sample, feed->context->machine);
@@ -188,8 +208,6 @@ struct error *fold_add_session(struct fold *fold)
 
 struct fold *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options)
 {
-	/* Large arrays go back to the system when they are freed: the next step needs the memory. */
-	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	struct fold *fold = mem_zalloc(sizeof(*fold));
 	struct fold_private *private = fold->private = mem_zalloc(sizeof(*private));
 	fold->session = session;
@@ -269,13 +287,17 @@ static void finish(struct fold *fold, bool with_details)
 	private->merged = NULL;
 }
 
+/* Of what came in some order nobody asks for the first samples, if they aren't kept. */
 void fold_finish(struct fold *fold)
 {
-	finish(fold, true);
+	const struct fold_options *options = &fold->private->options;
+	finish(fold, !options->any_address || options->extra_words || options->apart || options->records != FOLD_RECORDS_DROPPED);
 }
 
 struct error *fold_of_session(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
 {
+	/* Large arrays go back to the system when they are freed: the next step needs the memory. */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	struct fold *fold = fold_create(session, resolver, options);
 	const struct reader *reader = session->reader;
 	bool small =
@@ -340,13 +362,20 @@ static void carry_frames(struct fold_frame *frames, size_t count, struct carryin
 			frames[i].map = machine_carry_map(carrying, frames[i].map);
 }
 
+static void carry_ends(const struct stack_ends *ends, struct carrying *carrying)
+{
+	for (size_t i = 0; i < ends->list.len; i++)
+		machine_carry_file(carrying, ends->list.data[i].dso);
+}
+
 /* What it remembers would be found by addresses that others may have now. */
-static void carry_feed(struct fold_feed *feed)
+static void carry_feed(struct fold_feed *feed, struct carrying *carrying)
 {
 	pthread_mutex_lock(&feed->lock);
 	fold_feed_flush(feed);
 	fold_counts_flush(feed->counts);
 	memset(feed->recent, 0, FOLD_RECENT_ACTORS * sizeof(*feed->recent));
+	carry_ends(&feed->ends, carrying);
 	pthread_mutex_unlock(&feed->lock);
 }
 
@@ -354,6 +383,7 @@ void fold_carry(struct fold *fold, struct carrying *carrying)
 {
 	struct fold_private *private = fold->private;
 	struct fold_tables *tables = private->tables;
+	carry_ends(fold->ends, carrying);
 	if (!tables) {
 		carry_actors(fold->actors, fold->actor_count, carrying);
 		carry_frames(fold->frames, fold->frame_count, carrying);
@@ -361,7 +391,7 @@ void fold_carry(struct fold *fold, struct carrying *carrying)
 	}
 	pthread_mutex_lock(&private->lock);
 	for (size_t i = 0; i < private->feeds.len; i++)
-		carry_feed(private->feeds.data[i]);
+		carry_feed(private->feeds.data[i], carrying);
 	carry_actors(tables->actors.data, tables->actors.len, carrying);
 	fold_tables_index_actors(tables);
 	for (size_t i = 0; i < FOLD_SHARDS; i++)
@@ -438,7 +468,8 @@ static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, boo
 static uint32_t make_item(const struct renumbered *numbers, const struct fold_entry *entry, uint32_t *frames, struct fold_item *ret)
 {
 	const struct fold *from = numbers->from;
-	const struct fold_detail *detail = &from->details[entry - from->entries];
+	static const struct fold_detail nothing;
+	const struct fold_detail *detail = from->details ? &from->details[entry - from->entries] : &nothing;
 	*ret = (struct fold_item){.entry = {.entry = *entry, .time = detail->time, .first = detail->first}};
 	ret->entry.entry.leaf = number_of_frame(numbers, entry->leaf);
 	ret->entry.entry.actor = number_of_actor(numbers, entry->actor);

@@ -548,7 +548,8 @@ struct fold_feed {
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;
 	struct maps_state kernel, guest;
-	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */
+	uint64_t drops; /* the machine's when what is remembered by numbers of files was looked up */
+	uint32_t turn;	/* states of address spaces of another turn may be outdated: the machine has grown */
 	struct stack stack;
 	struct stack_ends ends;
 	VEC(uint64_t) words;

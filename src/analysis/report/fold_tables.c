@@ -160,12 +160,15 @@ static uint32_t find_actor(struct fold_tables *tables, const struct thread *thre
 	return id;
 }
 
-/* An actor is in the table under its thread and name, the first one of a name also under that alone. */
+/* An actor is in the table under its thread and name, the first one of a name also under that alone. What runs for days keeps no thread for
+ * each process that has come and gone where a name is all that is asked for: anyone who has it will do. */
 uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *actor, uint32_t *ret_who)
 {
 	uint32_t hash, name_hash;
 	pthread_mutex_lock(&tables->lock);
 	uint32_t id = find_actor(tables, actor->thread, actor->comm, &hash), who = find_actor(tables, NULL, actor->comm, &name_hash);
+	if (id == ID_NONE && who != ID_NONE && tables->options->any_address && !tables->options->threads)
+		id = who;
 	if (id == ID_NONE) {
 		id = (uint32_t)tables->actors.len;
 		vec_push(&tables->actors, *actor);

@@ -95,9 +95,9 @@ static void tell_origins(struct report *report)
 {
 	const struct machine *machine = report->session->machine;
 	struct resolver *resolver = report->opening.resolver;
-	for (size_t i = 0; i < machine->dsos.len; i++)
-		if (resolver_source(resolver, machine->dsos.data[i]) != SYMBOLS_NOT_LOADED)
-			tell_origin(resolver, machine->dsos.data[i]);
+	machine_each_dso (dso, machine)
+		if (resolver_source(resolver, dso) != SYMBOLS_NOT_LOADED)
+			tell_origin(resolver, dso);
 }
 
 /* "no unwind information (libfoo.so, 12%: install libfoo-dbgsym)". */

@@ -109,6 +109,7 @@ void screen_carry(struct screen *screen, struct carrying *carrying)
 		zoom->thread = machine_carry_thread(carrying, zoom->thread);
 	if (zoom->comm)
 		zoom->comm = machine_carry_name(carrying, zoom->comm);
+	machine_carry_file(carrying, zoom->dso);
 }
 
 static struct renewal begin(struct screen *screen)

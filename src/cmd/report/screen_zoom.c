@@ -286,8 +286,7 @@ void screen_zoom_reset(struct screen *screen)
 static const struct dso *find_dso(const struct machine *machine, const struct dso *wanted)
 {
 	const struct dso *named = NULL;
-	for (size_t i = 0; i < machine->dsos.len; i++) {
-		const struct dso *dso = machine->dsos.data[i];
+	machine_each_dso (dso, machine) {
 		if (strcmp(dso->name, wanted->name) != 0)
 			continue;
 		if (dso->pid == wanted->pid && dso->inode == wanted->inode && buildid_equal(&dso->build_id, &wanted->build_id))

@@ -162,6 +162,10 @@ struct fold *top_history_next(struct top *top, struct top_history *history, bool
 		add_faded(top, history->fold, last, history->fades + due);
 	if (!top->restarts)
 		add_faded(top, history->fold, history->aside, due);
+	if (!history->keeps_before) { /* what comes now needs the memory */
+		fold_destroy(last);
+		last = NULL;
+	}
 	struct fold *next = fold_swap(history->fold);
 	if (top->restarts) {
 		fold_destroy(next);

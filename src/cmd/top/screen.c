@@ -168,6 +168,7 @@ struct error *top_screen(struct top *top, const struct screen_tools *tools)
 					   .release = release,
 					   .annotate = annotate,
 					   .context = &shown};
+	top->rows.keeps_before = true;
 	/* What runs already, before the screen: it may take a moment, or fail. */
 	bool begun = top_take_round(top, &shown.error);
 	top->interval = (struct top_interval){.begin_ns = clock_now_ns(CLOCK_MONOTONIC)};

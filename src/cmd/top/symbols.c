@@ -60,6 +60,6 @@ static void write_file(FILE *out, struct resolver *resolver, struct dso *dso)
 void top_write_symbols(const struct top *top, FILE *out)
 {
 	const struct machine *machine = top->report.session->machine;
-	for (size_t i = 0; i < machine->dsos.len; i++)
-		write_file(out, top->report.opening.resolver, machine->dsos.data[i]);
+	machine_each_dso (dso, machine)
+		write_file(out, top->report.opening.resolver, dso);
 }

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -167,6 +168,21 @@ static void set_aside(struct top *top)
 		top_history_set_aside(top, &top->code);
 }
 
+/* What was forgotten lay in small pieces between others: the system gets it back, page by page. */
+static void forget(struct top *top)
+{
+	if (!session_forget(top->report.session, &(struct machine_holder){carry, top}))
+		return;
+	resolver_forget(top->report.opening.resolver);
+	malloc_trim(0);
+}
+
+/* Large arrays go back as soon as they are freed: with each screen they are made anew, with other sizes. */
+static void prepare_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 bool top_take_round(struct top *top, struct error **ret_error)
 {
 	struct record record;
@@ -175,8 +191,7 @@ bool top_take_round(struct top *top, struct error **ret_error)
 			take_sample(top, &record);
 		else if (record.header->type == RECORD_FINISHED_ROUND) {
 			set_aside(top);
-			if (session_forget(top->report.session, &(struct machine_holder){carry, top}))
-				resolver_forget(top->report.opening.resolver);
+			forget(top);
 			return true;
 		}
 	}
@@ -198,6 +213,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		.input = &top->options->report.input, .reader = live_take_reader(top->live), .remembers = true, .streaming = true};
 	struct error *error = opening_begin(&report->opening, &opening);
 	report->session = report->opening.session;
+	prepare_memory();
 	if (!error) {
 		report->session->jobs = 1; /* rounds are small: threads would cost more than they save */
 		error = report_find_switches(report, &top->on, &top->off);
@@ -207,6 +223,8 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		error = report_prepare(report);
 	if (error)
 		return error;
+	/* Keys with more than a place keep files of their own. */
+	report->session->machine->drops_files = !report->extras.keys.len && !report->by_line;
 	open_rows(top);
 	if (screen || top->options->sym_annotate)
 		top_open_code(top);

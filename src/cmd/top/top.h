@@ -53,7 +53,8 @@ struct top_history {
 	struct fold *fold; /* is fed */
 	struct fold_feed *feed;
 	struct fold *shown;  /* or NULL: nothing yet */
-	struct fold *before; /* what was shown before, until it is released */
+	struct fold *before; /* what was shown before, until it is released; only if it is kept */
+	bool keeps_before;   /* somebody looks at it while the next one is shown */
 	struct fold *aside;  /* what came while nobody asked for something newer, or NULL */
 	unsigned int fades;  /* how often what is shown would have faded meanwhile */
 };

@@ -1,4 +1,5 @@
-/* perf top for days: processes come and go, each with a sample of its own, and memory stays; what is shown is right all the same. */
+/* perf top for days: processes come and go, each with a file and a sample of its own, and memory stays; what is shown is right
+ * all the same. */
 #include "base/clock.h"
 #include "cmd/top/top.h"
 #include "made_records.h"
@@ -15,7 +16,7 @@
 
 enum { FIRST_PID = 2000, ALIVE = 20, IN_A_ROUND = 100, PERIOD = 250000, ID = 11 };
 
-/* Processes that fork from 1000, have a name of their own, one map and one sample, and end. */
+/* Processes that fork from 1000, have a name of their own, one map of a file that nobody else has, one sample, and end. */
 struct storm {
 	uint32_t next, count;
 };
@@ -35,11 +36,12 @@ static void add_process(struct strbuf *out, uint32_t number)
 {
 	uint32_t pid = FIRST_PID + number, ended = pid - ALIVE;
 	uint64_t now = (uint64_t)number * 5000000 + 1000;
-	char name[16];
+	char name[16], file[32];
 	snprintf(name, sizeof(name), "job-%u", number);
+	snprintf(file, sizeof(file), "/nonexistent/job-%u", number);
 	made_task(out, RECORD_FORK, &(struct made_trailer){pid, pid, now, ID});
 	made_comm(out, RECORD_MISC_COMM_EXEC, name, &(struct made_trailer){pid, pid, now + 1, ID});
-	made_map(out, 0x400000, 0x10000, "/nonexistent/job", &(struct made_trailer){pid, pid, now + 2, ID});
+	made_map(out, 0x400000, 0x10000, file, &(struct made_trailer){pid, pid, now + 2, ID});
 	add_sample(out, pid, now + 3);
 	if (number >= ALIVE)
 		made_task(out, RECORD_EXIT, &(struct made_trailer){ended, ended, now + 4, ID});
@@ -81,6 +83,7 @@ static void open_top(struct fixture *fixture, uint32_t processes)
 	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
 	assert_null(session_open(&(struct session_options){.reader = reader_open_feed("storm", &feed, &events, NULL), .streaming = true},
 				 &top->report.session));
+	top->report.session->machine->drops_files = true;
 	top->report.opening.resolver = resolver_create(top->report.session->machine, &symbols);
 	const struct fold_options options = {.threads = true, .records = FOLD_RECORDS_COPIED, .jobs = 1};
 	top_history_open(top, &top->rows, &options);
@@ -100,10 +103,11 @@ static void check_rows(const struct fold *fold)
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		const struct fold_actor *actor = &fold->actors[fold->entries[i].actor];
 		const struct fold_frame *frame = &fold->frames[fold->entries[i].leaf];
-		char name[16];
+		char name[16], file[32];
 		snprintf(name, sizeof(name), "job-%u", actor->thread->tid - FIRST_PID);
+		snprintf(file, sizeof(file), "/nonexistent/%s", name);
 		assert_string_equal(untrusted_raw(actor->comm), name);
-		assert_string_equal(frame->map->dso->name, "/nonexistent/job");
+		assert_string_equal(frame->map->dso->name, file);
 		assert_int_equal(fold->entries[i].period > PERIOD, 0);
 	}
 }

@@ -246,6 +246,50 @@ static void test_holders_keep_what_they_hold(void **state)
 	machine_destroy(machine);
 }
 
+static void keep_file(void *context, struct carrying *carrying)
+{
+	machine_carry_file(carrying, *(struct dso **)context);
+}
+
+/* Each process has a file of its own, which is gone with it; numbers and names of those that went are used again, a file that is held
+ * stays as it is. */
+static void test_files_are_as_many_as_there_are(void **state)
+{
+	enum { PROCESSES = 10000, IN_AN_EPOCH = 100 };
+	struct machine *machine = machine_create();
+	struct dso *held = NULL;
+	const struct machine_holder holder = {keep_file, &held};
+	char name[32];
+
+	machine->drops_files = true;
+	machine_add_comm(machine, 10, 10, "sh", false, 0);
+	add_map(machine, 10, 0x1000, "/bin/sh", 1);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		uint32_t pid = 100 + i;
+		uint64_t now = 10 + 10 * (uint64_t)i;
+		snprintf(name, sizeof(name), "/tmp/job-%u", i);
+		machine_add_fork(machine, pid, pid, 10, 10, true, now);
+		add_map(machine, pid, 0x10000, name, now + 1);
+		assert_string_equal(mapped_at(machine, pid, 0x10800, NEVER), name);
+		if (i == 5)
+			held = maps_find(thread_maps(machine_thread(machine, pid, NEVER)), 0x10800, NEVER)->dso;
+		machine_add_exit(machine, pid, now + 2);
+		if (i % IN_AN_EPOCH == IN_AN_EPOCH - 1)
+			machine_forget_but(machine, now + 5, NULL, NULL, &holder);
+	}
+	/* "/bin/sh", the held one, those of the epoch that has just ended, and some that aren't worth the work yet */
+	assert_in_range(machine->dsos.len, 2 + IN_AN_EPOCH, 2 + 5 * IN_AN_EPOCH);
+	assert_in_range(machine->strings.count, 2 * (2 + IN_AN_EPOCH), 2 * (2 + 5 * IN_AN_EPOCH));
+	assert_true(machine->drops > 10);
+	assert_string_equal(held->name, "/tmp/job-5");
+	assert_ptr_equal(machine->dsos.data[held->index], held);
+	assert_string_equal(mapped_at(machine, 10, 0x1800, NEVER), "/bin/sh");
+	machine_add_fork(machine, 50, 50, 10, 10, true, 200000);
+	add_map(machine, 50, 0x10000, "/tmp/job-5", 200001);
+	assert_ptr_equal(maps_find(thread_maps(machine_thread(machine, 50, NEVER)), 0x10800, NEVER)->dso, held);
+	machine_destroy(machine);
+}
+
 int model_forget_tests(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +301,7 @@ int model_forget_tests(void)
 		cmocka_unit_test(test_ends_that_were_lost),
 		cmocka_unit_test(test_the_kernel_stays),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_files_are_as_many_as_there_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

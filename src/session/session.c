@@ -70,7 +70,7 @@ void session_count_record(struct session *session, const struct record_header *h
 	case RECORD_SAMPLE: {
 		const struct event *event = reader_event(session->reader, header);
 		if (!event) {
-			reader_diagnostics_note(&session->reader->diagnostics, offset, "sample of an unknown event");
+			reader_diagnostics_note(&session->reader->diagnostics, offset, reader_unknown_event_reason(session->reader));
 			return;
 		}
 		session_count_sample(session, event, time);

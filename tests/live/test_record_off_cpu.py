@@ -240,6 +240,36 @@ def test_copied_stacks_are_not_kept(perf, sleeping, tmp_path, deep):
     assert int(re.search(r"stacks: (\d+) of waits were kept to the end", done.stderr).group(1)) < 50, done.stderr
 
 
+# While the recorder stands still, one thread waits so often that copies of its stack could fill the ring twice, then another one waits for the first time.
+CROWDED = COPIED[:COPIED.index("int main")].replace("100 * left", "left").replace("#include", "#include <pthread.h>\n#include <signal.h>\n#include", 1) + r"""
+__attribute__((noinline)) int patient(void) { return odd(100000) + 1; }
+static void *wait_once(void *unused) { patient(); return unused; }
+int main(void)
+{
+	pthread_t thread;
+	volatile int sum = 0;
+	kill(getppid(), SIGSTOP);
+	for (int i = 0; i < 3000; i++)
+		sum += odd(1);
+	pthread_create(&thread, NULL, wait_once, NULL);
+	pthread_join(thread, NULL);
+	kill(getppid(), SIGCONT);
+	return sum;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is written for x86-64")
+def test_who_waits_often_leaves_room_for_others(perf, sleeping, tmp_path, deep):
+    """The stack of the only wait of a thread is complete, though another one had thousands meanwhile."""
+    (tmp_path / "crowded.c").write_text(CROWDED)
+    subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-pthread", "-o", tmp_path / "crowded", tmp_path / "crowded.c"], check=True)
+    done = perf("record", "-v", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "crowded")
+    stacks = [[name for name, _ in stack] for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "crowded")]
+    assert any("main" in stack for stack in stacks) and any("main" not in stack and stack[-1] == "odd" for stack in stacks), "there isn't room for all"
+    assert [stack for stack in stacks if "patient" in stack], done.stderr
+
+
 def test_frame_pointers_for_those_who_ask(sleeping, perf, tmp_path, deep):
     done = perf("record", "--off-cpu", "--call-graph", "fp", "-e", "dummy", "-o", tmp_path / "fp", "--", deep)
     assert done.returncode == 0 and "Unwound" not in done.stderr

@@ -53,7 +53,7 @@ static void size_maps(const struct off_cpu_program *maps, const struct bpf_off_c
 static int open_program(const struct bpf_off_cpu_options *options, struct off_cpu_program *ret)
 {
 	if (options->stacks)
-		return off_cpu_open_walking(options->stacks, options->depth, RING_BYTES / 2, ret);
+		return off_cpu_open_walking(options->stacks, options->depth, RING_BYTES / 4 * 3, ret);
 	struct off_cpu_bpf *open = off_cpu_bpf__open();
 	if (!open)
 		return -errno;

@@ -197,14 +197,25 @@ static bool is_of_kernel(const struct sample *sample)
 	return is;
 }
 
-uint64_t stack_chain_key(const struct thread *thread, const struct event *event, const struct sample *sample, uint64_t model_time)
+uint64_t stack_chain_hash(const struct event *event, const struct sample *sample)
 {
+	enum { KERNEL_ONLY = 2 };
 	if (!(event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || sample->regs_user.values || sample->deferred_count ||
 	    sample->branch_count)
 		return 0;
-	uint64_t space = thread && !is_of_kernel(sample) ? maps_epoch(thread_maps(thread), model_time) : 0;
-	struct hash128 hash = hash_words(sample->chain, sample->chain_count, space);
-	return hash_combine(hash.lo, hash.hi);
+	struct hash128 hash = hash_words(sample->chain, sample->chain_count, 0);
+	uint64_t key = hash_combine(hash.lo, hash.hi);
+	return is_of_kernel(sample) ? (key & ~1ull) ?: KERNEL_ONLY : key | 1;
+}
+
+uint64_t stack_chain_key_of(const struct thread *thread, uint64_t hash, uint64_t model_time)
+{
+	return hash & 1 && thread ? hash_combine(hash, maps_epoch(thread_maps(thread), model_time)) : hash;
+}
+
+uint64_t stack_chain_key(const struct thread *thread, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	return stack_chain_key_of(thread, stack_chain_hash(event, sample), model_time);
 }
 
 /* Adds the frame, or one for each function at its address. */

@@ -61,6 +61,10 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
  * space, the thread's maps at that time. 0 for a stack that is more than its chain. The thread may be NULL where only the kernel's part
  * counts. */
 uint64_t stack_chain_key(const struct thread *thread, const struct event *event, const struct sample *sample, uint64_t model_time);
+/* The same in two steps. What needs nothing but the sample, 0 as above; an odd number has addresses of user space. The thread may be NULL
+ * for others. */
+uint64_t stack_chain_hash(const struct event *event, const struct sample *sample);
+uint64_t stack_chain_key_of(const struct thread *thread, uint64_t hash, uint64_t model_time);
 /* Whether what the event's chains have of user space was unwound while it was recorded (record --call-graph auto), not followed by frame
  * pointers: the kernel was asked for none. */
 bool stack_is_unwound_chain(const struct event_attr *attr);

@@ -1,6 +1,7 @@
 /* Binding of handlers to the events of a session (tracker.h). Events that come late, as in a stream, are bound at their first record. */
 #include "analysis/tracker.h"
 
+#include "analysis/stack.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "event/tracepoint/tracepoint.h"
@@ -24,6 +25,7 @@ struct binding {
 	const struct tracepoint_field *fields[TRACKER_FIELDS];
 	struct place places[TRACKER_FIELDS];
 	size_t count;	 /* fields of the handler */
+	size_t chain;	 /* the one that is TRACKER_CHAIN, plus one; 0 = none is */
 	uint32_t enough; /* raw data of so many bytes has all of them in their places; UINT32_MAX: tracepoint_read() finds some */
 };
 
@@ -89,10 +91,12 @@ static void bind(const struct tracker *tracker, const struct event *event, struc
 		uint32_t end;
 		ret->places[i] = place_of(ret->fields[i], &end);
 		ret->enough = end > ret->enough ? end : ret->enough;
+		if (!strcmp(handler->fields[i], TRACKER_CHAIN))
+			ret->chain = i + 1;
 	}
 }
 
-static inline void read_values(const struct binding *binding, const void *raw, uint32_t raw_size, uint64_t ret[])
+static inline void read_fields(const struct binding *binding, const void *raw, uint32_t raw_size, uint64_t ret[])
 {
 	if (raw_size < binding->enough) {
 		for (size_t i = 0; i < binding->count; i++)
@@ -184,7 +188,9 @@ bool tracker_give(struct tracker *tracker, const struct record *record)
 		event.tid = sample->tid;
 		event.cpu = sample->cpu;
 		event.values = tracker->values;
-		read_values(binding, sample->raw, sample->raw_size, tracker->values);
+		read_fields(binding, sample->raw, sample->raw_size, tracker->values);
+		if (binding->chain)
+			tracker->values[binding->chain - 1] = stack_chain_hash(record->event, sample);
 	}
 	binding->handler->handle(tracker->context, &event);
 	return true;
@@ -206,9 +212,8 @@ static bool digest(void *context, const struct event *event, const struct record
 	const struct tracker *tracker = context;
 	const struct sample_layout *layout = &tracker->session->reader->layouts[event->index];
 	const struct binding *binding = event->index < tracker->digested.len ? &tracker->digested.data[event->index] : NULL;
-	const void *raw;
-	uint32_t size;
-	if (!binding || !binding->handler || !sample_find_raw(layout, header, &raw, &size))
+	struct sample sample;
+	if (!binding || !binding->handler || !sample_find_raw(layout, header, &sample))
 		return false;
 	const uint8_t *record = (const uint8_t *)header;
 	ret->pid = ret->tid = ret->cpu = UINT32_MAX;
@@ -218,7 +223,12 @@ static bool digest(void *context, const struct event *event, const struct record
 	}
 	if (layout->cpu)
 		memcpy(&ret->cpu, record + layout->cpu, sizeof(ret->cpu));
-	read_values(binding, raw, size, ret->values);
+	read_fields(binding, sample.raw, sample.raw_size, ret->values);
+	if (binding->chain) {
+		sample.regs_user.values = NULL; /* such a sample hasn't what else makes up stacks */
+		sample.deferred_count = sample.branch_count = 0;
+		ret->values[binding->chain - 1] = stack_chain_hash(event, &sample);
+	}
 	return true;
 }
 

@@ -22,6 +22,8 @@
 struct tracepoint_field;
 
 enum { TRACKER_FIELDS = 8 };
+/* Instead of a field's name: stack_chain_hash() of the sample, which costs as much as the chain is long. */
+#define TRACKER_CHAIN "(chain)"
 
 /* A record on its way to a handler; everything in it is valid during the call. */
 struct tracker_event {

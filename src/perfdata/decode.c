@@ -287,16 +287,14 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 
 enum { ALWAYS_WHOLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
 
-bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, const void **ret, uint32_t *ret_size)
+bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample *ret)
 {
 	struct words words;
-	struct sample sample;
+	ret->chain_count = 0;
 	if ((layout->variable_type | PERF_SAMPLE_CALLCHAIN) != ALWAYS_WHOLE || variable_part(layout, header, &words) ||
-	    (layout->variable_type & PERF_SAMPLE_CALLCHAIN && decode_chain(&words, &sample)) || decode_raw(&words, &sample))
+	    (layout->variable_type & PERF_SAMPLE_CALLCHAIN && decode_chain(&words, ret)))
 		return false;
-	*ret = sample.raw;
-	*ret_size = sample.raw_size;
-	return true;
+	return !decode_raw(&words, ret);
 }
 
 const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,

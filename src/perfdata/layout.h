@@ -120,9 +120,9 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
  * there as a whole, the others aren't cleared again. */
 const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 			       struct sample *ret);
-/* The raw data of a sample, of an event that has nothing but these and a call chain behind the fixed part. False: it isn't such a
- * sample, or not sound. */
-bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, const void **ret, uint32_t *ret_size);
+/* Of a sample only `raw` and `chain`, with their sizes, of an event that has nothing but these behind the fixed part. False: it isn't such
+ * a sample, or not sound. */
+bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample *ret);
 /* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);

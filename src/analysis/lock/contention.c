@@ -45,7 +45,7 @@ struct lock_contention {
 	struct section sections[2];
 	bool sections_known;
 	struct stack stack;    /* addresses only */
-	struct map64 by_chain; /* stack_chain_key() → in `stacks` */
+	struct map64 by_chain; /* stack_chain_key_of() → in `stacks` */
 	VEC(struct known_stack) stacks;
 	struct arena arena;
 	struct lock_rows rows;
@@ -55,6 +55,13 @@ struct lock_contention {
 	struct recent_row recent[RECENT_ROWS];
 	bool lacks_cgroups; /* they are asked for, and a sample has none */
 };
+
+enum { ADDRESS, FLAGS, CHAIN };
+
+static bool depends_on_stacks(const struct lock_contention *contention)
+{
+	return contention->options.by == LOCK_BY_CALLER || contention->options.function_count;
+}
 
 /* ---- stacks ---- */
 
@@ -152,12 +159,12 @@ static struct known_stack look_at_stack(struct lock_contention *contention, cons
 
 static struct known_stack know_stack(struct lock_contention *contention, const struct tracker_event *event)
 {
-	const struct record *record = event->record;
-	const struct thread *thread = machine_thread_or_new(contention->session->machine, event->pid, event->tid, record->model_time);
-	uint64_t key = stack_chain_key(thread, record->event, tracker_sample(event), record->model_time);
+	uint64_t hash = event->values[CHAIN], time = event->record->model_time;
 	bool is_new;
-	if (!key)
+	if (!hash)
 		return look_at_stack(contention, event);
+	const struct thread *thread = hash & 1 ? machine_thread_or_new(contention->session->machine, event->pid, event->tid, time) : NULL;
+	uint64_t key = stack_chain_key_of(thread, hash, time);
 	uint64_t *place = map64_insert(&contention->by_chain, key, &is_new);
 	if (is_new) {
 		*place = contention->stacks.len;
@@ -225,8 +232,6 @@ static uint64_t wait_key(const struct tracker_event *event, uint64_t address)
 	return hash_combine(event->tid ? event->tid : 1ull << 32 | event->cpu, address);
 }
 
-enum { ADDRESS, FLAGS };
-
 static void on_begin(void *context, const struct tracker_event *event)
 {
 	struct lock_contention *contention = context;
@@ -236,8 +241,8 @@ static void on_begin(void *context, const struct tracker_event *event)
 		contention->lacks_cgroups = true;
 	if (!is_chosen(contention, event, address, flags))
 		return;
-	bool depends = contention->options.by == LOCK_BY_CALLER || contention->options.function_count;
-	const struct known_stack stack = depends ? know_stack(contention, event) : (struct known_stack){.is_chosen = true};
+	const struct known_stack stack =
+		depends_on_stacks(contention) ? know_stack(contention, event) : (struct known_stack){.is_chosen = true};
 	if (!stack.is_chosen)
 		return;
 	bool is_new;
@@ -267,9 +272,18 @@ static void on_end(void *context, const struct tracker_event *event)
 	vec_push(&contention->free_waits, wait);
 }
 
+#define END                                                              \
+	{                                                                \
+		"lock:contention_end", {[ADDRESS] = "lock_addr"}, on_end \
+	}
 static const struct tracker_handler handlers[] = {
 	{"lock:contention_begin", {[ADDRESS] = "lock_addr", [FLAGS] = "flags"}, on_begin},
-	{"lock:contention_end", {[ADDRESS] = "lock_addr"}, on_end},
+	END,
+	{0},
+};
+static const struct tracker_handler handlers_by_stack[] = {
+	{"lock:contention_begin", {[ADDRESS] = "lock_addr", [FLAGS] = "flags", [CHAIN] = TRACKER_CHAIN}, on_begin},
+	END,
 	{0},
 };
 
@@ -279,7 +293,7 @@ struct lock_contention *lock_contention_create(struct session *session, struct r
 	contention->session = session;
 	contention->resolver = resolver;
 	contention->options = *options;
-	contention->tracker = tracker_create(session, handlers, contention);
+	contention->tracker = tracker_create(session, depends_on_stacks(contention) ? handlers_by_stack : handlers, contention);
 	tracker_digest_ahead(contention->tracker);
 	return contention;
 }

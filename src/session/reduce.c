@@ -146,6 +146,14 @@ static void reduce_piece(void *context, unsigned int index, size_t number)
 	}
 }
 
+static void finish_worker(void *context, unsigned int index, size_t number)
+{
+	const struct reduction *reduction = context;
+	(void)index;
+	if (reduction->workers[number].state)
+		reduction->reducer->finish(reduction->workers[number].state, reduction->context);
+}
+
 /* All states into the first one; what was broken into the session's count. */
 static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 {
@@ -197,6 +205,8 @@ struct error *session_reduce(struct session *session, const struct reducer *redu
 	session_report_progress(session, 0);
 	pool_run(jobs, pieces, reduce_piece, &reduction);
 	session_report_progress(session, session->reader->data_end);
+	if (reducer->finish)
+		pool_run(jobs, jobs, finish_worker, &reduction);
 	*ret_state = merge_workers(&reduction, jobs);
 	free(reduction.workers);
 	return NULL;

@@ -1,22 +1,17 @@
-/* A session's life, and pass 1, which hops from record header to record header. All it looks at in a sample is its time (and its id, with
- * several events): one cache line.
+/* A session's life, and what pass 1 makes of the records that it finds.
  *
- * Not done here: what records change (apply.c), records in order (next.c), parallel reading (reduce.c).
+ * Not done here: pass 1 itself (scan.c), what records change (apply.c), records in order (next.c), parallel reading (reduce.c).
  */
 #include "session/session.h"
 
 #include "base/files/mapping.h"
 #include "base/pool.h"
 #include "session/ahead.h"
-#include "session/page_ahead.h"
+#include "session/scan.h"
 #include "session/session_internal.h"
 
 #include <string.h>
 #include <sys/utsname.h>
-
-/* Pieces for workers: many enough for an even share, large enough to be worth the hand-over. */
-enum { CUT_MAX = 2 << 20, CUT_MIN = 16 << 10, CUTS_WANTED = 64 };
-enum { PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 
 /* ---- times ---- */
 
@@ -101,21 +96,6 @@ void session_report_progress(const struct session *session, uint64_t offset)
 
 /* ---- pass 1 ---- */
 
-/* `values` are the counters' at that place. Where counters are so many that their values at each cut would not fit, there are fewer cuts.
- */
-static void add_cut(struct session *session, uint64_t offset, const uint64_t *values)
-{
-	struct session_private *private = session->private;
-	size_t size = (private->readings.count + 1) * sizeof(*values);
-	if (values && private->cut_values.len >= 1 + CUT_VALUES_MAX / size)
-		return;
-	vec_push(&private->cuts, offset);
-	if (values) {
-		vec_push(&private->cut_values, reading_values_create(&private->readings));
-		memcpy(*vec_last(&private->cut_values), values, size);
-	}
-}
-
 void session_follow_readings(const struct session *session, const struct record_header *header, reading_values values)
 {
 	const struct session_private *private = session->private;
@@ -127,80 +107,6 @@ void session_follow_readings(const struct session *session, const struct record_
 		return;
 	while (readings_next(&private->readings, session->reader, layout, values, &index, &sample))
 		;
-}
-
-static uint64_t cut_distance(const struct reader *reader)
-{
-	uint64_t distance = (reader->data_end - reader->data_offset) / CUTS_WANTED;
-	return distance < CUT_MIN ? CUT_MIN : distance > CUT_MAX ? CUT_MAX : distance;
-}
-
-/* Hops over the plain samples from `offset` on, which most records are; returns where something else comes, or `end` is reached. */
-static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t end)
-{
-	const struct reader *reader = session->reader;
-	const uint64_t data_end = reader->data_end < end ? reader->data_end : end;
-	uint64_t samples = 0, asked = 0;
-	while (offset < data_end) {
-		asked = reader_ask_ahead(reader, offset, asked);
-		const struct record_header *header = (const struct record_header *)(reader->records + offset);
-		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
-		if (!event)
-			break;
-		session_count_sample(session, event, session_time_at(header, &session->reader->layouts[0]));
-		offset += size;
-		samples++;
-	}
-	session->record_counts[RECORD_SAMPLE] += samples;
-	return offset;
-}
-
-static void note_deferred(struct session *session, const struct record_header *header, uint64_t offset)
-{
-	const char *broken = deferred_note(&session->private->deferred, session->reader, header);
-	if (broken)
-		reader_diagnostics_note(&session->reader->diagnostics, offset, broken);
-}
-
-/* Hops over all records: counts, cuts, and the side-band into `sideband`. */
-static struct error *scan_records(struct session *session, struct order *sideband)
-{
-	struct reader *reader = session->reader;
-	struct session_private *private = session->private;
-	struct source source;
-	struct error *error = NULL;
-	const struct record_header *header;
-	uint64_t offset, distance = cut_distance(reader), next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
-	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
-	bool hops = reader->stable && private->uniform && !values;
-	source_init(&source, reader, true);
-	session_report_progress(session, 0);
-	while ((header = source_next(&source, &offset, &error))) {
-		uint64_t time = session_record_time(session, header);
-		session_count_record(session, header, time, offset);
-		if (header->type == RECORD_CALLCHAIN_DEFERRED)
-			note_deferred(session, header, offset);
-		if (apply_is_sideband(header->type))
-			order_push(sideband, private->offset_times ? offset : time, offset);
-		if (offset >= next_cut) {
-			add_cut(session, offset, values);
-			next_cut = offset + distance;
-		}
-		if (values && header->type == RECORD_SAMPLE)
-			session_follow_readings(session, header, values);
-		if (offset >= next_progress) {
-			session_report_progress(session, offset);
-			next_progress = offset + PROGRESS_DISTANCE;
-		}
-		if (hops && header->type == RECORD_SAMPLE)
-			source.offset = hop_samples(session, source.offset, next_cut < next_progress ? next_cut : next_progress);
-	}
-	vec_push(&private->cuts, source.offset);
-	session_report_progress(session, reader->data_end);
-	free(values);
-	source_deinit(&source);
-	return error;
 }
 
 bool session_passes_over(const struct session *session, uint32_t type, uint16_t misc)
@@ -253,9 +159,7 @@ struct error *session_prepare(struct session *session)
 	if (!session->reader->stable)
 		return error_new("this requires the whole recording and is not possible on a pipe: write it to a file first");
 	struct order sideband = {0};
-	struct page_ahead *ahead = page_ahead_start(session->reader, session->jobs);
 	struct error *error = scan_records(session, &sideband);
-	page_ahead_end(ahead);
 	order_finish(&sideband);
 	struct order_item item;
 	while (!error && order_pop(&sideband, &item)) {

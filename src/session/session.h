@@ -183,6 +183,8 @@ struct reducer {
 	/* A decoded sample (of a group with counters read: once for each member that advanced). Its pointers stay valid until
 	 * session_close() (stable input is guaranteed here), but `chain` only during the call. */
 	void (*sample)(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time);
+	/* The state gets no more samples. On several threads, each with another state; may be NULL. */
+	void (*finish)(void *state, void *context);
 	/* Adds `from` to `into`; `from` is empty afterwards. Called on one thread. */
 	void (*merge)(void *into, void *from, void *context);
 	void (*deinit)(void *state, void *context); /* may be NULL */

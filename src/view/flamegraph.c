@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/number.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "view/flame_data.h"
@@ -275,7 +276,7 @@ static void add_style(struct strbuf *out, const struct painter *painter, const s
 	strbuf_add_str(out, "}\n#frames .m{fill:#e600e6}</style>\n");
 }
 
-void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
+static void add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
 {
 	struct painter painter = painter_of(tree, options);
 	struct census census = take_census(&painter);
@@ -291,7 +292,7 @@ void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, con
 	free(census.modules);
 }
 
-struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
+static struct error *add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
 {
 	struct painter painter = painter_of(tree, options);
 	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false",
@@ -304,6 +305,36 @@ struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *t
 	strbuf_add_str(out, packed_script);
 	strbuf_add_str(out, flamegraph_script);
 	return NULL;
+}
+
+struct parts {
+	const struct calltree *tree;
+	const struct view_options *options;
+	struct strbuf texts[2];
+	struct error *error; /* the script's */
+};
+
+static void add_part(void *context, unsigned int worker, size_t number)
+{
+	struct parts *parts = context;
+	(void)worker;
+	if (number)
+		add_drawing(&parts->texts[number], parts->tree, parts->options);
+	else
+		parts->error = add_script(&parts->texts[number], parts->tree, parts->options);
+}
+
+/* What is compressed takes about as long as what is drawn. */
+struct error *flamegraph_add(struct strbuf *out, const struct calltree *tree, const struct view_options *options, const char *between)
+{
+	struct parts parts = {.tree = tree, .options = options};
+	pool_run(pool_default_jobs(), 2, add_part, &parts);
+	strbuf_add(out, parts.texts[1].data, parts.texts[1].len);
+	strbuf_add_str(out, between);
+	strbuf_add(out, strbuf_str(&parts.texts[0]), parts.texts[0].len);
+	strbuf_deinit(&parts.texts[0]);
+	strbuf_deinit(&parts.texts[1]);
+	return parts.error;
 }
 
 struct error *flamegraph_write(const struct strbuf *text, const struct sink *out)

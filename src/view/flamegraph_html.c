@@ -16,9 +16,7 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 	text_add_html(&text, title, strlen(title));
 	strbuf_add_str(&text, "</title>\n<style>body{margin:0;background:#fdfcf7}svg{display:block}"
 			      "@media(prefers-color-scheme:dark){body{background:#1c1c1e}}</style></head><body>\n");
-	flamegraph_add_drawing(&text, tree, options);
-	strbuf_add_str(&text, "</svg>\n<script>\n");
-	struct error *error = flamegraph_add_script(&text, tree, options);
+	struct error *error = flamegraph_add(&text, tree, options, "</svg>\n<script>\n");
 	strbuf_add_str(&text, "</script>\n</body></html>\n");
 	if (!error)
 		error = flamegraph_write(&text, out);

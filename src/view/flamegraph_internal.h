@@ -3,9 +3,8 @@
 
 #include "view/view.h"
 
-/* The whole <svg> element but for its end tag: style, the frames that can be seen, each with a <title>, and the header over them. */
-void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options);
-/* The inside of a <script>: the whole tree and the behaviour (flamegraph.js). An error when there is no memory for it. */
-struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options);
+/* The whole <svg> element but for its end tag: style, the frames that can be seen, each with a <title>, and the header over them. Then
+ * `between`, and the inside of a <script>: the whole tree and the behaviour (flamegraph.js). An error when there is no memory for it. */
+struct error *flamegraph_add(struct strbuf *out, const struct calltree *tree, const struct view_options *options, const char *between);
 /* The finished text. */
 struct error *flamegraph_write(const struct strbuf *text, const struct sink *out);

@@ -5,9 +5,7 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 {
 	struct strbuf text = {0};
 	strbuf_add_str(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	flamegraph_add_drawing(&text, tree, options);
-	strbuf_add_str(&text, "<script><![CDATA[\n");
-	struct error *error = flamegraph_add_script(&text, tree, options);
+	struct error *error = flamegraph_add(&text, tree, options, "<script><![CDATA[\n");
 	strbuf_add_str(&text, "]]></script>\n</svg>\n");
 	if (!error)
 		error = flamegraph_write(&text, out);

@@ -172,6 +172,15 @@ static void worker_sample(void *state, void *fold, const struct event *event, co
 	fold_feed_sample(state, &in);
 }
 
+/* What samples were counted by becomes entries: on each worker's own thread, not when they are merged. */
+static void worker_finish(void *state, void *fold)
+{
+	struct fold_feed *feed = state;
+	(void)fold;
+	fold_feed_flush(feed);
+	fold_counts_destroy(take_pointer(feed->counts));
+}
+
 static void worker_deinit(void *state, void *fold)
 {
 	(void)fold;
@@ -191,6 +200,7 @@ struct error *fold_add_session(struct fold *fold)
 	const struct reducer reducer = {.state_size = sizeof(struct fold_feed),
 					.init = worker_init,
 					.sample = worker_sample,
+					.finish = worker_finish,
 					.merge = worker_merge,
 					.deinit = worker_deinit,
 					.every = fold->private->options.every,

@@ -163,6 +163,14 @@ static void note_deferred(struct session *session, const struct record_header *h
 		reader_diagnostics_note(&session->reader->diagnostics, offset, broken);
 }
 
+void session_leave_behind(const struct session *session, uint64_t *left, uint64_t offset, uint64_t distance)
+{
+	if (!session->private->options.sparing || offset < *left + distance)
+		return;
+	reader_forget(session->reader, *left, offset);
+	*left = offset;
+}
+
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
 static struct error *scan_records(struct session *session, struct order *sideband)
 {
@@ -172,6 +180,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	struct error *error = NULL;
 	const struct record_header *header;
 	uint64_t offset, distance = cut_distance(reader), next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
+	uint64_t left = reader->data_offset;
 	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
 	bool hops = reader->stable && private->uniform && !values;
 	source_init(&source, reader, true);
@@ -191,11 +200,13 @@ static struct error *scan_records(struct session *session, struct order *sideban
 			session_follow_readings(session, header, values);
 		if (offset >= next_progress) {
 			session_report_progress(session, offset);
+			session_leave_behind(session, &left, offset, PROGRESS_DISTANCE);
 			next_progress = offset + PROGRESS_DISTANCE;
 		}
 		if (hops && header->type == RECORD_SAMPLE)
 			source.offset = hop_samples(session, source.offset, next_cut < next_progress ? next_cut : next_progress);
 	}
+	session_leave_behind(session, &left, source.offset, 0);
 	vec_push(&private->cuts, source.offset);
 	session_report_progress(session, reader->data_end);
 	free(values);
@@ -253,12 +264,14 @@ struct error *session_prepare(struct session *session)
 	if (!session->reader->stable)
 		return error_new("this requires the whole recording and is not possible on a pipe: write it to a file first");
 	struct order sideband = {0};
-	struct page_ahead *ahead = page_ahead_start(session->reader, session->jobs);
+	struct page_ahead *ahead = private->options.sparing ? NULL : page_ahead_start(session->reader, session->jobs);
 	struct error *error = scan_records(session, &sideband);
 	page_ahead_end(ahead);
 	order_finish(&sideband);
 	struct order_item item;
+	uint64_t left = session->reader->data_offset;
 	while (!error && order_pop(&sideband, &item)) {
+		session_leave_behind(session, &left, item.offset, PROGRESS_DISTANCE);
 		const struct record_header *header = session_stable_record(session, item.offset);
 		if (header && apply_is_sideband(header->type))
 			session_apply_in_order(session, header, session_record_time(session, header), item.time);

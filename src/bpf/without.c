@@ -364,6 +364,11 @@ void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
 	abort();
 }
 
+void bpf_off_cpu_each_wait(struct bpf_off_cpu *off_cpu, void (*look)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
+{
+	abort();
+}
+
 uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu)
 {
 	abort();

@@ -312,7 +312,12 @@ bool live_thread_gone(void *context, const struct thread *thread)
 
 uint64_t live_off_cpu_missed(const struct live *live)
 {
-	return live->off_cpu ? off_cpu_samples_missed(live->off_cpu) + off_cpu_samples_unseen(live->off_cpu) : 0;
+	return live->off_cpu ? off_cpu_samples_missed(live->off_cpu) : 0;
+}
+
+uint64_t live_off_cpu_unseen(const struct live *live)
+{
+	return live->off_cpu ? off_cpu_samples_unseen(live->off_cpu) : 0;
 }
 
 void live_close(struct live *live, bool process_ends)

@@ -86,8 +86,10 @@ bool live_hides_addresses(const struct live *live);
 void live_shed(struct live *live);
 /* For session_options.thread_gone: whether the machine we run on has no such thread any more. */
 bool live_thread_gone(void *context, const struct thread *thread);
-/* Waits that aren't among the samples of options.off_cpu: there was no room for them, or the kernel did not tell of their end. */
+/* Waits that aren't among the samples of options.off_cpu, so far: there was no room for them … */
 uint64_t live_off_cpu_missed(const struct live *live);
+/* … or the kernel did not tell of their end. */
+uint64_t live_off_cpu_unseen(const struct live *live);
 /* After session_close(). Warns of names of Python for which there was no room. Closing tracepoints takes the kernel long: `process_ends`,
  * it is left to a child that outlives us (afterwards.h) and the caller ends soon. */
 void live_close(struct live *live, bool process_ends);

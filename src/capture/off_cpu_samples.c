@@ -95,8 +95,10 @@ static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chai
 	bool is_new;
 
 	uint64_t *at = map64_insert(&samples->stacks, from->number, &is_new);
-	if (!is_new)
+	if (!is_new) {
+		((struct wait_stack *)(uintptr_t)*at)->used = samples->pass;
 		return;
+	}
 	size_t user = find_user_part(samples, chains, from, behind, &ips, &end, out);
 	struct wait_stack *stack = mem_alloc(sizeof(*stack) + (kernel + user + 2) * sizeof(*stack->words));
 	*stack = (struct wait_stack){
@@ -172,8 +174,22 @@ static void add_sample(struct off_cpu_samples *samples, struct stack_chains *cha
 		free((void *)stack);
 }
 
+static struct wait_stack *stack_of(const struct off_cpu_samples *samples, uint64_t number)
+{
+	const uint64_t *known = map64_find(&samples->stacks, number);
+	return known ? (void *)(uintptr_t)*known : NULL;
+}
+
+static void note_use(void *context, const struct bpf_off_cpu_wait *wait)
+{
+	const struct off_cpu_samples *samples = context;
+	struct wait_stack *stack = stack_of(samples, wait->stack);
+	if (stack)
+		stack->used = samples->pass;
+}
+
 /* Each process has stacks of its own, and who measures for months meets millions of them. The program is told, so that one which comes
- * again comes with its addresses. */
+ * again comes with its addresses. Then those of waits that go on are kept: nothing but their end tells of these. */
 static void forget_stacks(struct off_cpu_samples *samples)
 {
 	VEC(uint64_t) unused = {0};
@@ -182,10 +198,15 @@ static void forget_stacks(struct off_cpu_samples *samples)
 	for (const struct map64_slot *slot = NULL; (slot = map64_next(&samples->stacks, slot));)
 		if (((const struct wait_stack *)map64_pointer(slot))->used <= samples->looked)
 			vec_push(&unused, slot->key);
-	for (size_t i = 0; i < unused.len; i++) {
-		struct wait_stack *stack = (void *)(uintptr_t)*map64_find(&samples->stacks, unused.data[i]);
-		map64_remove(&samples->stacks, unused.data[i]);
+	for (size_t i = 0; i < unused.len; i++)
 		bpf_off_cpu_forget(samples->bpf, unused.data[i]);
+	if (unused.len)
+		bpf_off_cpu_each_wait(samples->bpf, note_use, samples);
+	for (size_t i = 0; i < unused.len; i++) {
+		struct wait_stack *stack = stack_of(samples, unused.data[i]);
+		if (stack->used > samples->looked)
+			continue;
+		map64_remove(&samples->stacks, unused.data[i]);
 		free(stack);
 	}
 	vec_deinit(&unused);

@@ -102,7 +102,8 @@ struct reader_place {
 };
 void reader_place(const struct reader *reader, struct reader_place *ret);
 
-/* The event a record belongs to, by its id; NULL when there is none. With a single event, or events without ids, the first. */
+/* The event a record belongs to, by its id; NULL when there is none. With a single event, or events without ids, the first.
+ * A sample with the id of another recorder's event, as the kernel makes them, is that of the only event that can have such. */
 struct event *reader_event(const struct reader *reader, const struct record_header *header);
 /* The same for a sample. */
 static inline const struct event *reader_sample_event(const struct reader *reader, const struct record_header *header)
@@ -115,6 +116,8 @@ static inline const struct event *reader_sample_event(const struct reader *reade
 	uint32_t found = id - ids->first < ids->count ? ids->events[id - ids->first] : 0;
 	return found ? reader->events.events.data[found - 1] : reader_event(reader, header);
 }
+/* Why a sample has no event: a literal for reader_diagnostics_note(). */
+const char *reader_unknown_event_reason(const struct reader *reader);
 /* By id; NULL when unknown. */
 struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 

@@ -143,6 +143,39 @@ static void update_ids(struct reader *reader)
 	update_near(private, lowest, highest, list, count);
 }
 
+/* Whether the kernel may write another event's id into the samples of this one: when a page fault, a context switch or the like happens, it
+ * prepares one sample for all events that count it, whoever opened them, and those after the first keep the first one's id (seen in Linux
+ * 6.18). Clocks have samples of their own. */
+static bool shares_samples(const struct event_attr *attr)
+{
+	if (attr->type != PERF_TYPE_SOFTWARE)
+		return false;
+	switch (attr->config) {
+	case PERF_COUNT_SW_CPU_CLOCK:
+	case PERF_COUNT_SW_TASK_CLOCK:
+	case PERF_COUNT_SW_DUMMY:
+	case PERF_COUNT_SW_BPF_OUTPUT:
+		return false;
+	}
+	return true;
+}
+
+/* Finds the event whose sample it must be when the id is nobody's; none where it could be that of several. */
+static void find_mistaken(struct reader_private *private, const struct event_list *list)
+{
+	struct event *found = NULL;
+	size_t count = 0;
+	for (size_t i = 0; i < list->events.len; i++) {
+		struct event *event = list->events.data[i];
+		if (shares_samples(&event->attr)) {
+			found = event;
+			count++;
+		}
+	}
+	private->mistakable = count;
+	private->mistaken = count == 1 ? found : NULL;
+}
+
 void reader_update_events(struct reader *reader)
 {
 	struct reader_private *private = reader->private;
@@ -168,6 +201,7 @@ void reader_update_events(struct reader *reader)
 		private->trailer_id_offset = first->trailer_identifier ? first->trailer_identifier : first->trailer_id;
 	}
 	update_ids(reader);
+	find_mistaken(private, list);
 	reader->ids = (struct reader_ids){.first = private->near_base, .count = private->near_count, .offset = private->sample_id_offset};
 	if (list->events.len > 1 && private->sample_id_offset && private->near_base) /* an id 0 means another thing */
 		reader->ids.events = private->near;
@@ -213,5 +247,13 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 		memcpy(&id, (const uint8_t *)header + end - private->trailer_id_offset, sizeof(id));
 	}
 	/* Records that were made up by the recorder have the id 0. */
-	return id ? event_by_id(reader, id) : list->events.data[0];
+	struct event *event = id ? event_by_id(reader, id) : list->events.data[0];
+	return event || header->type != RECORD_SAMPLE ? event : private->mistaken;
+}
+
+const char *reader_unknown_event_reason(const struct reader *reader)
+{
+	return reader->private->mistakable ? "sample with the event id of another recorder, as the kernel mixes them up when two record "
+					     "page faults, context switches or the like"
+					   : "sample of an unknown event";
 }

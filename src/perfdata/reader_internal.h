@@ -42,9 +42,12 @@ struct reader_private {
 	uint16_t sample_id_offset;
 	uint16_t trailer;	    /* bytes of it */
 	uint16_t trailer_id_offset; /* from the end */
-	bool tables_outdated;	    /* events came or got ids since the tables above were made */
-	bool names_outdated;	    /* … since names, groups and formats were given to the events */
-	unsigned int settled;	    /* how often either was brought up to date */
+	/* How many events can have samples with the id of another recorder's, and that event when it is a single one: find_mistaken(). */
+	size_t mistakable;
+	struct event *mistaken;
+	bool tables_outdated; /* events came or got ids since the tables above were made */
+	bool names_outdated;  /* … since names, groups and formats were given to the events */
+	unsigned int settled; /* how often either was brought up to date */
 
 	/* Records that lie misaligned in the mapping, copied when first asked for. */
 	pthread_mutex_t copies_lock;

@@ -2,6 +2,7 @@
  * sleeps until there are some batches again, so that the two don't wake each other up for each. */
 #include "session/ahead.h"
 
+#include "base/files/mapping.h"
 #include "base/mem.h"
 #include "session/session_internal.h"
 
@@ -10,9 +11,12 @@
 
 enum {
 	BATCHES = 8,
-	BATCH = 4096,	 /* items: with their records about as much as a processor's own cache holds */
-	WOKEN_FOR = 2,	 /* batches that the session's thread sleeps for */
-	LEAST = 1 << 20, /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
+	BATCH = 4096,	       /* items: with their records about as much as a processor's own cache holds */
+	WOKEN_FOR = 2,	       /* batches that the session's thread sleeps for */
+	LEAST = 1 << 20,       /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
+	MAPPED = 8 << 20,      /* bytes in front of the thread whose pages the session's thread maps … */
+	MAPPED_STEP = 1 << 19, /* … so many at a time */
+	UNMAPPED = 16 << 20,   /* bytes behind, of which the thread doesn't wait for anybody to unmap them */
 };
 
 struct batch {
@@ -31,18 +35,52 @@ struct ahead {
 	bool rests;		     /* no more are made until the session's thread has passed what follows */
 	bool stop;		     /* … nor wanted */
 	uint64_t next;		     /* it isn't woken before the source is there; the session's thread's */
+	uint64_t reached;	     /* where the thread was after its last batch */
+	uint64_t mapped;	     /* … and up to where pages in front of it were mapped */
 	uint64_t behind, behind_end; /* ahead_forget(): from, to; equal = nothing */
 	size_t given_back;	     /* batches whose digests were; the thread's */
 	struct batch batches[BATCHES];
 };
+
+/* Mapping and unmapping pages takes a third of what reading does: whoever waits for the other does that meanwhile. False: there aren't
+ * `least` bytes to unmap. Under the lock, which is open meanwhile. */
+static bool unmap_behind(struct ahead *ahead, uint64_t least)
+{
+	uint64_t from = ahead->behind, to = ahead->behind_end;
+	if (from == to || to - from < least)
+		return false;
+	ahead->behind = to;
+	pthread_mutex_unlock(&ahead->lock);
+	reader_forget(ahead->session->reader, from, to);
+	pthread_mutex_lock(&ahead->lock);
+	return true;
+}
+
+/* The same for pages that the thread comes to next. */
+static bool map_in_front(struct ahead *ahead)
+{
+	const struct reader *reader = ahead->session->reader;
+	uint64_t from = ahead->mapped > ahead->reached ? ahead->mapped : ahead->reached;
+	if (from + MAPPED_STEP > ahead->reached + MAPPED || from + MAPPED_STEP > reader->data_end)
+		return false;
+	ahead->mapped = from + MAPPED_STEP;
+	pthread_mutex_unlock(&ahead->lock);
+	bool possible = mapping_populate(reader->records + from, MAPPED_STEP);
+	pthread_mutex_lock(&ahead->lock);
+	if (!possible)
+		ahead->mapped = reader->data_end;
+	return true;
+}
 
 /* False: no more batches are wanted. *ret_used: how many were used. */
 static bool wait_for_room(struct ahead *ahead, size_t *ret_used)
 {
 	pthread_mutex_lock(&ahead->lock);
 	size_t most = ahead->made - ahead->used == BATCHES ? BATCHES / 2 : BATCHES - 1;
+	unmap_behind(ahead, UNMAPPED);
 	while ((ahead->rests || ahead->made - ahead->used > most) && !ahead->stop)
-		pthread_cond_wait(&ahead->changed, &ahead->lock);
+		if (!unmap_behind(ahead, 1))
+			pthread_cond_wait(&ahead->changed, &ahead->lock);
 	bool stop = ahead->stop;
 	*ret_used = ahead->used;
 	pthread_mutex_unlock(&ahead->lock);
@@ -56,16 +94,6 @@ static void give_back(struct ahead *ahead, size_t used)
 		digests_give_back(digests, &ahead->batches[ahead->given_back % BATCHES].share);
 }
 
-/* Unmapping costs a tenth of all, of which the session's thread is spared. */
-static void forget_behind(struct ahead *ahead)
-{
-	pthread_mutex_lock(&ahead->lock);
-	uint64_t from = ahead->behind, to = ahead->behind_end;
-	ahead->behind = to;
-	pthread_mutex_unlock(&ahead->lock);
-	reader_forget(ahead->session->reader, from, to);
-}
-
 static void *read_on(void *context)
 {
 	struct ahead *ahead = context;
@@ -74,8 +102,8 @@ static void *read_on(void *context)
 		struct batch *batch = &ahead->batches[ahead->made % BATCHES];
 		give_back(ahead, used);
 		batch->count = session_read_ahead(ahead->session, batch->items, BATCH, &batch->share);
-		forget_behind(ahead);
 		pthread_mutex_lock(&ahead->lock);
+		ahead->reached = ahead->session->private->source.offset;
 		ahead->made++;
 		ahead->rests = batch->count < BATCH;
 		pthread_cond_signal(&ahead->changed);
@@ -93,6 +121,7 @@ struct ahead *ahead_create(struct session *session)
 	ahead->rests = true;
 	ahead->stop = false;
 	ahead->next = 0;
+	ahead->reached = ahead->mapped = 0;
 	ahead->behind = ahead->behind_end = 0;
 	ahead->given_back = 0;
 	for (size_t i = 0; i < BATCHES; i++)
@@ -112,6 +141,7 @@ static void wake(struct ahead *ahead)
 	    !reader_is_plain(reader, offset))
 		return;
 	ahead->next = offset + LEAST;
+	ahead->reached = offset;
 	if (!ahead->has_thread)
 		ahead->has_thread = !pthread_create(&ahead->thread, NULL, read_on, ahead);
 	ahead->rests = !ahead->has_thread;
@@ -128,7 +158,8 @@ bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const 
 		if (ahead->rests)
 			wake(ahead);
 		while (ahead->made - ahead->taken < WOKEN_FOR && !ahead->rests)
-			pthread_cond_wait(&ahead->changed, &ahead->lock);
+			if (!map_in_front(ahead) && !unmap_behind(ahead, 1))
+				pthread_cond_wait(&ahead->changed, &ahead->lock);
 	}
 	bool found = ahead->made > ahead->taken;
 	const struct batch *batch = &ahead->batches[ahead->taken % BATCHES];

@@ -11,7 +11,7 @@
 #include "session/order.h"
 #include "session/session.h"
 
-enum { DIGESTS_BLOCK = 1024, DIGESTS_BLOCKS = 63, DIGESTS_MAX = DIGESTS_BLOCK * DIGESTS_BLOCKS };
+enum { DIGESTS_BLOCK = 1024, DIGESTS_BLOCKS = 127, DIGESTS_MAX = DIGESTS_BLOCK * DIGESTS_BLOCKS };
 
 struct digests {
 	session_digester *digester; /* or NULL */

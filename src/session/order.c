@@ -16,7 +16,8 @@ void order_deinit(struct order *order)
 	vec_deinit(&order->incoming);
 	vec_deinit(&order->scratch);
 	vec_deinit(&order->bounds);
-	vec_deinit(&order->ready.items);
+	for (size_t i = 0; i < 2; i++)
+		vec_deinit(&order->ready[i].items);
 	for (size_t i = 0; i < order->runs.len; i++)
 		vec_deinit(&order->runs.data[i].items);
 	vec_deinit(&order->runs);
@@ -106,10 +107,10 @@ static size_t run_count_until(const struct order_run *run, uint64_t limit)
 	return partition_point(i, run_left(run), run->items.data[run->at + i].time <= limit);
 }
 
-/* Takes `count` items from the run into what is ready. */
+/* Takes `count` items from the run into the first of what is ready. */
 static void take(struct order *order, struct order_run *run, size_t count)
 {
-	struct order_run *ready = &order->ready;
+	struct order_run *ready = &order->ready[0];
 	const struct order_item *items = run->items.data + run->at;
 	run->at += count;
 	order->held -= count;
@@ -159,32 +160,40 @@ static void compact_runs(struct order *order)
 	}
 }
 
+/* The round that was finished, sorted: `count` of its items are ready, as they lie, and the rest becomes a run in memory of its size. */
+static void take_round(struct order *order, size_t count)
+{
+	struct order_run *ready = &order->ready[1], rest = {0};
+	order_items round = order->incoming;
+	size_t left = round.len - count;
+	order->incoming = ready->items;
+	order->incoming.len = 0;
+	order->held -= count;
+	if (left) {
+		vec_reserve(&rest.items, left);
+		memcpy(rest.items.data, round.data + count, left * sizeof(*round.data));
+		rest.items.len = left;
+		vec_push(&order->runs, rest);
+		compact_runs(order);
+	}
+	round.len = count;
+	*ready = (struct order_run){.items = round};
+}
+
 static void release(struct order *order, uint64_t limit)
 {
-	order->ready.at = order->ready.items.len = 0;
+	order->ready[0].at = order->ready[0].items.len = 0;
 	order->passed &= order->newest_passed > limit;
 	sort_incoming(order);
-	struct order_run fresh = {.items = order->incoming};
-	size_t count = run_count_until(&fresh, limit);
 	for (size_t i = order->runs.len; i-- > 0;) {
 		struct order_run *run = &order->runs.data[i];
 		size_t run_count = run_count_until(run, limit);
 		if (run_count)
 			take(order, run, run_count);
 	}
-	if (count)
-		take(order, &fresh, count);
 	drop_empty_runs(order);
-	order->incoming.len = 0;
-	if (!run_left(&fresh))
-		return;
-	/* The rest of the round becomes a run of its own, in memory of its size. */
-	struct order_run rest = {0};
-	vec_reserve(&rest.items, run_left(&fresh));
-	memcpy(rest.items.data, fresh.items.data + fresh.at, run_left(&fresh) * sizeof(*rest.items.data));
-	rest.items.len = run_left(&fresh);
-	vec_push(&order->runs, rest);
-	compact_runs(order);
+	const struct order_run fresh = {.items = order->incoming};
+	take_round(order, run_count_until(&fresh, limit));
 }
 
 void order_finish_round(struct order *order)
@@ -199,12 +208,47 @@ void order_finish(struct order *order)
 	release(order, UINT64_MAX);
 }
 
+/* Up to `room` items, until one of two runs is at its end. */
+static size_t merge_some(struct order_run *a, struct order_run *b, struct order_item *ret, size_t room)
+{
+	const struct order_item *x = a->items.data + a->at, *x_end = a->items.data + a->items.len;
+	const struct order_item *y = b->items.data + b->at, *y_end = b->items.data + b->items.len;
+	size_t count = 0;
+	while (count < room && x < x_end && y < y_end)
+		ret[count++] = item_before(y, x) ? *y++ : *x++;
+	a->at = (size_t)(x - a->items.data);
+	b->at = (size_t)(y - b->items.data);
+	return count;
+}
+
 size_t order_take(struct order *order, struct order_item *ret, size_t room)
 {
-	struct order_run *ready = &order->ready;
-	size_t left = run_left(ready), count = left < room ? left : room;
-	if (count)
-		memcpy(ret, ready->items.data + ready->at, count * sizeof(*ret));
-	ready->at += count;
+	struct order_run *a = &order->ready[0], *b = &order->ready[1];
+	size_t count = 0;
+	if (run_left(a) && run_left(b))
+		count = merge_some(a, b, ret, room);
+	for (size_t i = 0; i < 2 && count < room; i++) {
+		struct order_run *run = &order->ready[i];
+		size_t left = run_left(run), taken = left < room - count ? left : room - count;
+		if (taken)
+			memcpy(ret + count, run->items.data + run->at, taken * sizeof(*ret));
+		run->at += taken;
+		count += taken;
+	}
 	return count;
+}
+
+const struct order_item *order_take_all(struct order *order, size_t *ret_count)
+{
+	struct order_run *ready = &order->ready[run_left(&order->ready[1]) > 0];
+	size_t count = *ret_count = run_left(&order->ready[0]) + run_left(&order->ready[1]);
+	if (!count)
+		return NULL;
+	if (run_left(ready) < count) {
+		vec_reserve(&order->scratch, count);
+		order_take(order, order->scratch.data, count);
+		return order->scratch.data;
+	}
+	ready->at = ready->items.len;
+	return ready->items.data + ready->items.len - count;
 }

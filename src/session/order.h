@@ -42,7 +42,7 @@ struct order {
 	order_items scratch;
 	VEC(size_t) bounds;	    /* of ascending stretches, while sorting */
 	VEC(struct order_run) runs; /* of earlier rounds; each at least twice as long as the next */
-	struct order_run ready;	    /* what may go */
+	struct order_run ready[2];  /* what may go: two runs, merged on the way out */
 	size_t held;		    /* items in incoming and runs */
 	uint64_t newest;	    /* time of the newest held one */
 	uint64_t limit;		    /* `newest` at the end of the last round */
@@ -61,22 +61,12 @@ void order_finish_round(struct order *order);
 /* The stream is finished: all becomes ready. */
 void order_finish(struct order *order);
 
+/* Takes up to `room` of those that may go; returns how many. */
+size_t order_take(struct order *order, struct order_item *ret, size_t room);
+/* The same, all of them, where they lie: valid until the next round is finished. */
+const struct order_item *order_take_all(struct order *order, size_t *ret_count);
 /* The next one that may go; false when there is none. */
 static inline bool order_pop(struct order *order, struct order_item *ret)
 {
-	if (order->ready.at == order->ready.items.len)
-		return false;
-	*ret = order->ready.items.data[order->ready.at++];
-	return true;
-}
-
-/* All that order_pop() would give, up to `room` of them; returns how many. */
-size_t order_take(struct order *order, struct order_item *ret, size_t room);
-/* The same, all of them, where they lie: valid until the next round is finished. */
-static inline const struct order_item *order_take_all(struct order *order, size_t *ret_count)
-{
-	size_t at = order->ready.at;
-	*ret_count = order->ready.items.len - at;
-	order->ready.at = order->ready.items.len;
-	return *ret_count ? order->ready.items.data + at : NULL;
+	return order_take(order, ret, 1);
 }

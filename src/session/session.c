@@ -70,7 +70,7 @@ void session_count_record(struct session *session, const struct record_header *h
 	case RECORD_SAMPLE: {
 		const struct event *event = reader_event(session->reader, header);
 		if (!event) {
-			reader_diagnostics_note(&session->reader->diagnostics, offset, "sample of an unknown event");
+			reader_diagnostics_note(&session->reader->diagnostics, offset, reader_unknown_event_reason(session->reader));
 			return;
 		}
 		session_count_sample(session, event, time);
@@ -277,7 +277,7 @@ struct error *session_prepare(struct session *session)
 			session_apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
 	if (!private->offset_times)
-		ties_take(&session->private->ties, &sideband.ready.items);
+		ties_take(&session->private->ties, &sideband.ready[1].items);
 	jit_feed_until(session, UINT64_MAX);
 	order_deinit(&sideband);
 	machine_finish(session->machine);

@@ -204,9 +204,9 @@ static inline uint64_t session_time_at(const struct record_header *header, const
 }
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
-/* What tells the record of an item in the order: its offset (no recording has 2^47 bytes), above the place of its digest among those that
+/* What tells the record of an item in the order: its offset (no recording has 2^46 bytes), above the place of its digest among those that
  * are kept, + 1; 0 = it has none. With SESSION_AT_ONCE the record was met at that place and isn't in the order. */
-enum { SESSION_SLOT_BITS = 16, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
+enum { SESSION_SLOT_BITS = 17, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
 #define SESSION_AT_ONCE (1ull << 63)
 static inline uint64_t session_turn_offset(const struct order_item *item)
 {

@@ -1,32 +1,26 @@
-/* Call frame information: an index of functions (FDEs), and the interpreter of their little programs.
+/* Call frame information: an index of functions (FDEs), and what their entries and those that they share (CIEs) say.
  *
- * The index is made from the table that run-time unwinders search (.eh_frame_hdr), which is a twentieth of the section; where there is none
- * that is sorted, by a walk over the section. An entry that is not about the function that the table says is broken. A program is run when
- * rows are asked for: all of a function are then kept in a packed form (packed.c).
+ * The index is the table that run-time unwinders search (.eh_frame_hdr), which is a twentieth of the section; where there is none that is
+ * sorted, or it has functions of other sections, too, one is made. An entry that is not about the function that the table says is broken.
  */
-#include "unwind/cfi.h"
+#include "unwind/cfi_internal.h"
 
 #include "base/cursor.h"
 #include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "unwind/packed.h"
 
 #include <dwarf.h>
 #include <elf.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct cie {
-	uint64_t code_align;
-	int64_t data_align;
-	uint64_t return_register;
-	uint8_t pointer_encoding; /* DW_EH_PE_* of the FDEs' addresses */
-	uint8_t address_size;
-	bool augmented; /* FDEs have augmentation data */
-	bool signal_frame;
-	struct cursor program;
+/* A function that a walk over the section has found. */
+struct cfi_place {
+	uint64_t start;
+	uint32_t offset, size; /* 0 = isn't known: the table has told of it */
 };
 
 static struct cursor section_cursor(const struct cfi_section *section, uint64_t offset)
@@ -51,8 +45,7 @@ static uint64_t read_size(struct cursor *at, unsigned int size)
 	}
 }
 
-/* A pointer by its DW_EH_PE_ encoding. Indirect ones would need the running process's memory: the address of the pointer is not useful. */
-static uint64_t read_pointer(const struct cfi_section *section, struct cursor *at, uint8_t encoding, unsigned int address_size)
+uint64_t cfi_read_pointer(const struct cfi_section *section, struct cursor *at, uint8_t encoding, unsigned int address_size)
 {
 	uint64_t place = section->address + (uint64_t)(at->at - section->data), value;
 	switch (encoding & 0x0f) {
@@ -107,7 +100,7 @@ static bool entry_at(const struct cfi_section *section, uint64_t offset, struct 
 	return true;
 }
 
-static void read_augmentation(const struct cfi_section *section, const char *letters, struct cursor *at, struct cie *cie)
+static void read_augmentation(const struct cfi_section *section, const char *letters, struct cursor *at, struct cfi_cie *cie)
 {
 	uint64_t size = leb128_unsigned(at);
 	const uint8_t *data = cursor_bytes(at, size);
@@ -119,7 +112,7 @@ static void read_augmentation(const struct cfi_section *section, const char *let
 		if (*letter == 'R')
 			cie->pointer_encoding = cursor_u8(&inner);
 		else if (*letter == 'P')
-			read_pointer(section, &inner, cursor_u8(&inner) & 0x0f, cie->address_size);
+			cfi_read_pointer(section, &inner, cursor_u8(&inner) & 0x0f, cie->address_size);
 		else if (*letter == 'L')
 			cursor_u8(&inner);
 		else if (*letter == 'S')
@@ -129,7 +122,7 @@ static void read_augmentation(const struct cfi_section *section, const char *let
 	}
 }
 
-static bool read_cie(const struct cfi_section *section, uint64_t offset, struct cie *ret)
+static bool read_cie(const struct cfi_section *section, uint64_t offset, struct cfi_cie *ret)
 {
 	struct cursor at;
 	uint64_t next;
@@ -142,7 +135,7 @@ static bool read_cie(const struct cfi_section *section, uint64_t offset, struct 
 	const char *letters = cursor_string(&at);
 	if (!right || !letters || (version != 1 && version != 3 && version != 4))
 		return false;
-	*ret = (struct cie){.address_size = section->is_64bit ? 8 : 4};
+	*ret = (struct cfi_cie){.address_size = section->is_64bit ? 8 : 4};
 	if (!strncmp(letters, "eh", 2)) /* GCC 2: a pointer */
 		cursor_bytes(&at, ret->address_size);
 	if (version == 4) {
@@ -158,12 +151,6 @@ static bool read_cie(const struct cfi_section *section, uint64_t offset, struct 
 	return !at.failed;
 }
 
-struct fde {
-	struct cie cie;
-	uint64_t start, end;
-	struct cursor program;
-};
-
 /* The CIE that an FDE points to: a distance back from the pointer in .eh_frame, an offset in .debug_frame. */
 static uint64_t cie_offset(const struct cfi_section *section, struct cursor *at, bool wide)
 {
@@ -172,11 +159,11 @@ static uint64_t cie_offset(const struct cfi_section *section, struct cursor *at,
 	return section->eh_frame ? place - pointer : pointer;
 }
 
-static bool read_fde(const struct cfi_section *section, const struct cie *cie, struct cursor at, struct fde *ret)
+static bool read_fde(const struct cfi_section *section, const struct cfi_cie *cie, struct cursor at, struct cfi_fde *ret)
 {
 	ret->cie = *cie;
-	ret->start = read_pointer(section, &at, cie->pointer_encoding, cie->address_size);
-	uint64_t length = read_pointer(section, &at, cie->pointer_encoding & 0x0f, cie->address_size);
+	ret->start = cfi_read_pointer(section, &at, cie->pointer_encoding, cie->address_size);
+	uint64_t length = cfi_read_pointer(section, &at, cie->pointer_encoding & 0x0f, cie->address_size);
 	ret->end = ret->start + length;
 	if (cie->augmented)
 		cursor_bytes(&at, leb128_unsigned(&at));
@@ -185,15 +172,15 @@ static bool read_fde(const struct cfi_section *section, const struct cie *cie, s
 }
 
 /* No function has more than 4 GB. */
-static uint32_t size_of(const struct fde *fde)
+static uint32_t size_of(const struct cfi_fde *fde)
 {
 	uint64_t size = fde->end - fde->start;
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
-static int compare_entries(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-	const struct cfi_entry *x = a, *y = b;
+	const struct cfi_place *x = a, *y = b;
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -205,10 +192,10 @@ static struct frame_registers numbers_of(const struct elf_file *elf)
 	return (struct frame_registers){ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER};
 }
 
-static bool is_sorted(const struct cfi_entry *entries, size_t count)
+static bool is_sorted(const struct cfi_place *places, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (entries[i - 1].start > entries[i].start)
+		if (places[i - 1].start > places[i].start)
 			return false;
 	return true;
 }
@@ -224,14 +211,21 @@ static struct cfi_section describe(const struct elf_file *elf, const uint8_t *da
 				    .numbers = numbers_of(elf)};
 }
 
+static void finish(struct cfi_section *section, struct cfi_place *places, size_t count)
+{
+	section->places = places;
+	section->count = count;
+	section->functions = mem_zalloc_array(count / CFI_FUNCTIONS + 1, sizeof(*section->functions));
+}
+
 void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 		      bool eh_frame)
 {
-	VEC(struct cfi_entry) entries = {0};
-	struct cie cie = {0};
+	VEC(struct cfi_place) places = {0};
+	struct cfi_cie cie = {0};
 	uint64_t cie_at = UINT64_MAX, next;
 	struct cursor at;
-	struct fde fde;
+	struct cfi_fde fde;
 	bool wide, cie_good = false;
 	*section = describe(elf, data, size, address, eh_frame);
 	for (uint64_t offset = 0; entry_at(section, offset, &at, &next, &wide); offset = next) {
@@ -245,12 +239,61 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 			cie_at = belongs;
 		}
 		if (cie_good && read_fde(section, &cie, at, &fde) && fde.start)
-			vec_push(&entries, (struct cfi_entry){.start = fde.start, .size = size_of(&fde), .offset = (uint32_t)offset});
+			vec_push(&places, (struct cfi_place){.start = fde.start, .size = size_of(&fde), .offset = (uint32_t)offset});
 	}
-	if (!is_sorted(entries.data, entries.len))
-		qsort(entries.data, entries.len, sizeof(*entries.data), compare_entries);
-	section->entries = entries.data;
-	section->count = entries.len;
+	if (!is_sorted(places.data, places.len))
+		qsort(places.data, places.len, sizeof(*places.data), compare_places);
+	finish(section, places.data, places.len);
+}
+
+/* ---- the table ---- */
+
+enum { PAIR = 8 };
+
+/* A word of a pair: an address, relative to the table's. */
+static uint64_t read_pair(const struct cfi_section *section, size_t word)
+{
+	uint32_t value;
+	memcpy(&value, section->pairs + word * sizeof(value), sizeof(value));
+	if (section->swap)
+		value = __builtin_bswap32(value);
+	return section->pairs_address + (uint64_t)(int64_t)(int32_t)value;
+}
+
+static uint64_t pair_start(const struct cfi_section *section, size_t number)
+{
+	return read_pair(section, 2 * number);
+}
+
+static uint64_t pair_offset(const struct cfi_section *section, size_t number)
+{
+	return read_pair(section, 2 * number + 1) - section->address;
+}
+
+/* Those of other sections are left out. */
+static void copy_pairs(struct cfi_section *section, size_t count)
+{
+	VEC(struct cfi_place) places = {0};
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = pair_start(section, i), offset = pair_offset(section, i);
+		if (start && offset < section->size)
+			vec_push(&places, (struct cfi_place){.start = start, .offset = (uint32_t)offset});
+	}
+	section->pairs = NULL;
+	finish(section, places.data, places.len);
+}
+
+/* Whether all of them are of this section, and sorted. */
+static bool can_search_pairs(const struct cfi_section *section, size_t count)
+{
+	uint64_t before = 1;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = pair_start(section, i);
+		if (start < before || pair_offset(section, i) >= section->size)
+			return false;
+		before = start;
+	}
+	return true;
 }
 
 /* LSB "The .eh_frame_hdr section": version, three encodings, a pointer to .eh_frame, the count, and pairs of a function's address and its
@@ -258,9 +301,7 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 bool cfi_section_init_sorted(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 			     const struct cfi_table *table)
 {
-	enum { PAIR = 8 };
 	struct cursor at = cursor_init(table->data, table->size, elf->swap);
-	VEC(struct cfi_entry) entries = {0};
 	uint8_t version = cursor_u8(&at), pointer = cursor_u8(&at), count_encoding = cursor_u8(&at), pairs = cursor_u8(&at);
 	*section = describe(elf, data, size, address, true);
 	if (version != 1 || pointer != (DW_EH_PE_pcrel | DW_EH_PE_sdata4) || count_encoding != DW_EH_PE_udata4 ||
@@ -270,40 +311,55 @@ bool cfi_section_init_sorted(struct cfi_section *section, const struct elf_file 
 	uint64_t count = cursor_u32(&at);
 	if (at.failed || !count || count > cursor_left(&at) / PAIR)
 		return false;
-	vec_reserve(&entries, count);
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t start = table->address + (uint64_t)(int64_t)(int32_t)cursor_u32(&at);
-		uint64_t offset = table->address + (uint64_t)(int64_t)(int32_t)cursor_u32(&at) - address;
-		if (start && offset < section->size)
-			vec_push(&entries, (struct cfi_entry){.start = start, .offset = (uint32_t)offset});
+	section->pairs = at.at;
+	section->pairs_address = table->address;
+	if (can_search_pairs(section, count)) {
+		finish(section, NULL, count);
+		return true;
 	}
-	section->entries = entries.data;
-	section->count = entries.len;
-	if (entries.len && is_sorted(entries.data, entries.len))
+	copy_pairs(section, count);
+	if (section->count && is_sorted(section->places, section->count))
 		return true;
 	cfi_section_deinit(section);
 	return false;
 }
 
-static bool fde_at(const struct cfi_section *section, uint64_t offset, struct fde *ret)
+struct cfi_entry cfi_section_at(const struct cfi_section *section, size_t number)
+{
+	struct cfi_entry entry = {.number = (uint32_t)number};
+	if (section->pairs) {
+		entry.start = pair_start(section, number);
+		entry.offset = (uint32_t)pair_offset(section, number);
+	} else {
+		entry.start = section->places[number].start;
+		entry.offset = section->places[number].offset;
+	}
+	return entry;
+}
+
+size_t cfi_section_until(const struct cfi_section *section, uint64_t address)
+{
+	if (section->pairs)
+		return partition_point(i, section->count, pair_start(section, i) <= address);
+	return partition_point(i, section->count, section->places[i].start <= address);
+}
+
+bool cfi_read_fde(const struct cfi_section *section, uint64_t offset, struct cfi_fde *ret)
 {
 	struct cursor at;
-	struct cie cie;
+	struct cfi_cie cie;
 	uint64_t next;
 	bool wide;
 	return entry_at(section, offset, &at, &next, &wide) && read_cie(section, cie_offset(section, &at, wide), &cie) &&
 	       read_fde(section, &cie, at, ret);
 }
 
-uint64_t cfi_entry_end(const struct cfi_section *section, struct cfi_entry *entry)
+uint64_t cfi_entry_end(const struct cfi_section *section, const struct cfi_entry *entry)
 {
-	uint32_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
-	struct fde fde;
-	if (size)
-		return entry->start + size;
-	if (fde_at(section, entry->offset, &fde) && fde.start == entry->start)
+	uint32_t size = section->places ? section->places[entry->number].size : 0;
+	struct cfi_fde fde;
+	if (!size && cfi_read_fde(section, entry->offset, &fde) && fde.start == entry->start)
 		size = size_of(&fde);
-	atomic_store_explicit(&entry->size, size, memory_order_relaxed);
 	return entry->start + size;
 }
 
@@ -320,331 +376,16 @@ bool cfi_entry_cie(const struct cfi_section *section, const struct cfi_entry *en
 
 void cfi_section_deinit(struct cfi_section *section)
 {
-	for (size_t i = 0; i < section->count; i++)
-		free(section->entries[i].function);
-	free(section->entries);
+	packed_forget(section);
+	free(section->places);
 	*section = (struct cfi_section){0};
 }
 
-/* ---- programs ---- */
-
-struct frame_state {
-	uint8_t cfa_kind, cfa_register;
-	uint16_t cfa_length;
-	int32_t cfa_value;
-	bool return_signed;
-	uint64_t set; /* bit set: the register has a rule other than CFI_SAME */
-	struct cfi_rule rules[CFI_REGISTERS];
-};
-_Static_assert(CFI_REGISTERS <= 64, "a bit for each register");
-
-enum { STATES_MAX = 8, STEPS_MAX = 1 << 16 };
-
-struct machine_state {
-	const struct cfi_section *section;
-	const struct cie *cie;
-	struct frame_state now, initial;
-	struct frame_state saved[STATES_MAX];
-	unsigned int saved_count;
-	uint64_t place;	  /* where the rules hold from */
-	uint64_t address; /* what is asked for */
-	uint64_t framed;  /* bit set: where the register was saved has been part of the frame */
-	cfi_visitor visit;
-	void *context;
-};
-
-static void finish_row(const struct machine_state *state, struct cfi_row *ret);
-
-static void set_rule(struct machine_state *state, uint64_t reg, enum cfi_kind kind, int64_t value)
+bool cfi_section_entry(const struct cfi_section *section, uint64_t address, struct cfi_entry *ret)
 {
-	if (reg >= CFI_REGISTERS)
-		return;
-	if (kind == CFI_SAME)
-		state->now.set &= ~((uint64_t)1 << reg);
-	else
-		state->now.set |= (uint64_t)1 << reg;
-	state->now.rules[reg] = (struct cfi_rule){.reg = (uint8_t)reg, .kind = (uint8_t)kind, .value = (int32_t)value};
-	state->framed &= ~((uint64_t)1 << reg);
-}
-
-/* An expression: a length and its bytes, remembered by their place. */
-static bool read_expression(struct machine_state *state, struct cursor *at, int32_t *ret_place, uint16_t *ret_length)
-{
-	uint64_t length = leb128_unsigned(at);
-	const uint8_t *bytes = cursor_bytes(at, length);
-	if (!bytes || length > UINT16_MAX)
+	size_t after = cfi_section_until(section, address);
+	if (!after)
 		return false;
-	*ret_place = (int32_t)(bytes - state->section->data);
-	*ret_length = (uint16_t)length;
-	return true;
-}
-
-static bool set_expression(struct machine_state *state, struct cursor *at, enum cfi_kind kind)
-{
-	uint64_t reg = leb128_unsigned(at);
-	int32_t place;
-	uint16_t length;
-	if (!read_expression(state, at, &place, &length))
-		return false;
-	set_rule(state, reg, kind, place);
-	if (reg < CFI_REGISTERS)
-		state->now.rules[reg].length = length;
-	return true;
-}
-
-static void set_cfa(struct machine_state *state, uint64_t reg, int64_t offset)
-{
-	state->now.cfa_kind = CFI_IS_OFFSET;
-	state->now.cfa_register = reg < CFI_REGISTERS ? (uint8_t)reg : UINT8_MAX;
-	state->now.cfa_value = (int32_t)offset;
-}
-
-static void restore_rule(struct machine_state *state, uint64_t reg)
-{
-	if (reg >= CFI_REGISTERS)
-		return;
-	state->now.rules[reg] = state->initial.rules[reg];
-	state->now.set = (state->now.set & ~((uint64_t)1 << reg)) | (state->initial.set & (uint64_t)1 << reg);
-}
-
-static bool remember(struct machine_state *state)
-{
-	if (state->saved_count == STATES_MAX)
-		return false;
-	state->saved[state->saved_count++] = state->now;
-	return true;
-}
-
-static bool recall(struct machine_state *state)
-{
-	if (!state->saved_count)
-		return false;
-	state->now = state->saved[--state->saved_count];
-	return true;
-}
-
-/* Below the stack pointer, if the CFA is counted from that. */
-static bool is_below(const struct machine_state *state, const struct cfi_rule *rule)
-{
-	const struct frame_state *now = &state->now;
-	return rule->kind == CFI_AT_OFFSET && now->cfa_kind == CFI_IS_OFFSET && now->cfa_register == state->section->numbers.sp &&
-	       rule->value < -now->cfa_value;
-}
-
-/* What holds so far ends here. */
-static void end_row(struct machine_state *state)
-{
-	struct cfi_row row;
-	for (uint64_t left = state->now.set & ~state->framed; left; left &= left - 1) {
-		const struct cfi_rule *rule = &state->now.rules[__builtin_ctzll(left)];
-		if (rule->kind == CFI_AT_OFFSET && !is_below(state, rule))
-			state->framed |= left & -left;
-	}
-	if (!state->visit)
-		return;
-	finish_row(state, &row);
-	state->visit(state->context, state->place, &row);
-}
-
-static bool advance_to(struct machine_state *state, uint64_t place)
-{
-	if (place > state->address)
-		return false;
-	if (place != state->place)
-		end_row(state);
-	state->place = place;
-	return true;
-}
-
-static bool advance(struct machine_state *state, uint64_t delta)
-{
-	return advance_to(state, state->place + delta * state->cie->code_align);
-}
-
-/* An offset in units of the CIE. In a hostile file the product overflows, to whatever. */
-static int64_t scaled(const struct machine_state *state, uint64_t factor)
-{
-	return (int64_t)(factor * (uint64_t)state->cie->data_align);
-}
-
-static uint64_t read_delta(uint8_t op, struct cursor *at)
-{
-	return op == DW_CFA_advance_loc1 ? cursor_u8(at) : op == DW_CFA_advance_loc2 ? cursor_u16(at) : cursor_u32(at);
-}
-
-/* Instructions with operands of their own. Returns 1: go on, 0: the row is reached, -1: broken. */
-static int run_extended(struct machine_state *state, uint8_t op, struct cursor *at)
-{
-	uint64_t reg;
-	switch (op) {
-	case DW_CFA_nop:
-		return 1;
-	case DW_CFA_set_loc:
-		return advance_to(state, read_pointer(state->section, at, state->cie->pointer_encoding, state->cie->address_size));
-	case DW_CFA_advance_loc1:
-	case DW_CFA_advance_loc2:
-	case DW_CFA_advance_loc4:
-		return advance(state, read_delta(op, at));
-	case DW_CFA_offset_extended:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, leb128_unsigned(at)));
-		return 1;
-	case DW_CFA_offset_extended_sf:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
-		return 1;
-	case DW_CFA_val_offset:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, leb128_unsigned(at)));
-		return 1;
-	case DW_CFA_val_offset_sf:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
-		return 1;
-	case DW_CFA_restore_extended:
-		restore_rule(state, leb128_unsigned(at));
-		return 1;
-	case DW_CFA_undefined:
-		set_rule(state, leb128_unsigned(at), CFI_UNDEFINED, 0);
-		return 1;
-	case DW_CFA_same_value:
-		set_rule(state, leb128_unsigned(at), CFI_SAME, 0);
-		return 1;
-	case DW_CFA_register:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IN_REGISTER, (int64_t)leb128_unsigned(at));
-		return 1;
-	case DW_CFA_remember_state:
-		return remember(state) ? 1 : -1;
-	case DW_CFA_restore_state:
-		return recall(state) ? 1 : -1;
-	case DW_CFA_def_cfa:
-		reg = leb128_unsigned(at);
-		set_cfa(state, reg, (int64_t)leb128_unsigned(at));
-		return 1;
-	case DW_CFA_def_cfa_sf:
-		reg = leb128_unsigned(at);
-		set_cfa(state, reg, scaled(state, (uint64_t)leb128_signed(at)));
-		return 1;
-	case DW_CFA_def_cfa_register:
-		set_cfa(state, leb128_unsigned(at), state->now.cfa_value);
-		return 1;
-	case DW_CFA_def_cfa_offset:
-		set_cfa(state, state->now.cfa_register, (int64_t)leb128_unsigned(at));
-		return 1;
-	case DW_CFA_def_cfa_offset_sf:
-		set_cfa(state, state->now.cfa_register, scaled(state, (uint64_t)leb128_signed(at)));
-		return 1;
-	case DW_CFA_def_cfa_expression:
-		state->now.cfa_kind = CFI_IS_EXPRESSION;
-		return read_expression(state, at, &state->now.cfa_value, &state->now.cfa_length) ? 1 : -1;
-	case DW_CFA_expression:
-		return set_expression(state, at, CFI_AT_EXPRESSION) ? 1 : -1;
-	case DW_CFA_val_expression:
-		return set_expression(state, at, CFI_IS_EXPRESSION) ? 1 : -1;
-	case DW_CFA_GNU_args_size:
-		leb128_unsigned(at);
-		return 1;
-	case 0x2d: /* arm64: DW_CFA_AARCH64_negate_ra_state; else GNU_window_save, SPARC only */
-		state->now.return_signed = !state->now.return_signed;
-		return 1;
-	default:
-		return -1;
-	}
-}
-
-static bool run(struct machine_state *state, struct cursor at)
-{
-	for (unsigned int steps = 0; cursor_left(&at) && steps < STEPS_MAX; steps++) {
-		uint8_t op = cursor_u8(&at);
-		int status = 1;
-		switch (op & 0xc0) {
-		case DW_CFA_advance_loc:
-			status = advance(state, op & 0x3f);
-			break;
-		case DW_CFA_offset:
-			set_rule(state, op & 0x3f, CFI_AT_OFFSET, scaled(state, leb128_unsigned(&at)));
-			break;
-		case DW_CFA_restore:
-			restore_rule(state, op & 0x3f);
-			break;
-		default:
-			status = run_extended(state, op, &at);
-		}
-		if (at.failed || status < 0)
-			return false;
-		if (!status)
-			return true;
-	}
-	return true;
-}
-
-static void finish_row(const struct machine_state *state, struct cfi_row *ret)
-{
-	const struct frame_state *now = &state->now;
-	ret->cfa_kind = now->cfa_kind;
-	ret->cfa_register = now->cfa_register;
-	ret->cfa_value = now->cfa_value;
-	ret->cfa_length = now->cfa_length;
-	ret->return_register = state->cie->return_register < CFI_REGISTERS ? (uint8_t)state->cie->return_register : UINT8_MAX;
-	ret->signal_frame = state->cie->signal_frame;
-	ret->return_signed = now->return_signed;
-	ret->section = state->section->data;
-	ret->count = 0;
-	ret->popped = 0;
-	for (uint64_t left = now->set; left; left &= left - 1) {
-		const struct cfi_rule *rule = &now->rules[__builtin_ctzll(left)];
-		ret->rules[ret->count++] = *rule;
-		if ((state->framed & left & -left) && is_below(state, rule))
-			ret->popped |= left & -left;
-	}
-}
-
-struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address)
-{
-	size_t after = partition_point(i, section->count, section->entries[i].start <= address);
-	return after && address < cfi_entry_end(section, &section->entries[after - 1]) ? &section->entries[after - 1] : NULL;
-}
-
-/* Reads the function's entry and runs what all functions of its CIE begin with. */
-static bool begin(struct machine_state *state, const struct cfi_section *section, const struct cfi_entry *entry, struct fde *fde)
-{
-	if (!fde_at(section, entry->offset, fde))
-		return false;
-	*state = (struct machine_state){.section = section, .cie = &fde->cie, .place = fde->start, .address = UINT64_MAX};
-	state->now.cfa_register = UINT8_MAX;
-	if (!run(state, fde->cie.program))
-		return false;
-	state->initial = state->now;
-	state->place = fde->start;
-	return true;
-}
-
-bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret)
-{
-	const struct cfi_entry *entry = cfi_section_entry(section, address);
-	struct machine_state state;
-	struct fde fde;
-	if (!entry || !begin(&state, section, entry, &fde))
-		return false;
-	state.address = address;
-	if (!run(&state, fde.program))
-		return false;
-	finish_row(&state, ret);
-	return true;
-}
-
-bool cfi_section_rows(const struct cfi_section *section, const struct cfi_entry *entry, cfi_visitor visit, void *context)
-{
-	struct machine_state state;
-	struct fde fde;
-	if (!begin(&state, section, entry, &fde))
-		return false;
-	state.visit = visit;
-	state.context = context;
-	state.address = fde.end - 1;
-	bool good = run(&state, fde.program);
-	if (good)
-		end_row(&state);
-	return good;
+	*ret = cfi_section_at(section, after - 1);
+	return address < cfi_entry_end(section, ret);
 }

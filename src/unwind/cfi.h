@@ -44,14 +44,19 @@ struct cfi_row {
 	struct cfi_rule rules[CFI_REGISTERS];
 };
 
+/* A function. */
 struct cfi_entry {
-	uint64_t start;			       /* virtual address */
-	uint32_t _Atomic size;		       /* private: cfi_entry_end() */
-	uint32_t offset;		       /* of the FDE in the section */
-	struct cfi_function *_Atomic function; /* packed.c: its rows, NULL until asked for */
+	uint64_t start;	 /* virtual address */
+	uint32_t offset; /* of the FDE in the section */
+	uint32_t number; /* in the section */
 };
 
-/* One section's functions, sorted by address. Points into the section's bytes, which must outlive it. */
+/* packed.c: rows of functions, for CFI_FUNCTIONS of them at a time; NULL until one of these is asked for. */
+enum { CFI_FUNCTIONS = 64 };
+struct cfi_function;
+typedef struct cfi_function *_Atomic *_Atomic cfi_functions;
+
+/* One section's functions, sorted by address. Points into the section's bytes and those of its table, which must outlive it. */
 struct cfi_section {
 	const uint8_t *data;
 	size_t size;
@@ -59,16 +64,20 @@ struct cfi_section {
 	bool eh_frame;	  /* else .debug_frame */
 	bool is_64bit, swap;
 	struct frame_registers numbers; /* ARCH_NO_REGISTER on a machine that isn't known */
-	struct cfi_entry *entries;
-	size_t count;
+	size_t count;			/* of functions */
+	/* Private: where they are, found by a walk, or else in the linker's table as it is. */
+	struct cfi_place *places;
+	const uint8_t *pairs;
+	uint64_t pairs_address;
+	cfi_functions *functions;
 };
 
 /* Finds all functions in a section of call frame information. `elf` says how its pointers are written. */
 void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 		      bool eh_frame);
 /* The same of .eh_frame by the sorted table of its functions that linkers make for run-time unwinders (.eh_frame_hdr), without reading the
- * section: a function's entry is read when it is asked for. What the table has of other sections is left out. False: it is of another form,
- * or not sorted. */
+ * section: a function's entry is read when it is asked for. The table is searched where it lies, unless it has functions of other sections,
+ * too, which are left out. False: it is of another form, or not sorted. */
 struct cfi_table {
 	const uint8_t *data;
 	size_t size;
@@ -77,14 +86,18 @@ struct cfi_table {
 bool cfi_section_init_sorted(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 			     const struct cfi_table *table);
 void cfi_section_deinit(struct cfi_section *section);
-/* Where the function ends; of one whose entry is broken, where it begins. Thread-safe, as all that follow. */
-uint64_t cfi_entry_end(const struct cfi_section *section, struct cfi_entry *entry);
+/* Function number `number`, less than `count`. Thread-safe, as all that follow. */
+struct cfi_entry cfi_section_at(const struct cfi_section *section, size_t number);
+/* How many functions begin at or before the address: the last of them covers it, if one does. */
+size_t cfi_section_until(const struct cfi_section *section, uint64_t address);
+/* Where the function ends; of one whose entry is broken, where it begins. */
+uint64_t cfi_entry_end(const struct cfi_section *section, const struct cfi_entry *entry);
 /* The offset of the CIE that it belongs to; false when its entry is broken. */
 bool cfi_entry_cie(const struct cfi_section *section, const struct cfi_entry *entry, uint64_t *ret);
 /* The row for a virtual address; false when no function covers it or its program is broken. */
 bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret);
-/* The function that covers it, or NULL. */
-struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address);
+/* The function that covers it; false: none does. */
+bool cfi_section_entry(const struct cfi_section *section, uint64_t address, struct cfi_entry *ret);
 /* Calls `visit` for each row of the function in the order of the addresses; `start` is where it begins to hold. False when the program is
  * broken: then rows up to there were visited. */
 typedef void (*cfi_visitor)(void *context, uint64_t start, const struct cfi_row *row);

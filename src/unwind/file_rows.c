@@ -5,7 +5,6 @@
  */
 #include "unwind/file_rows.h"
 
-#include "base/search.h"
 #include "unwind/tables.h"
 
 #include <elf.h>
@@ -97,15 +96,19 @@ static void add_range(struct collecting *collecting, unsigned int level, uint64_
 		add_row(collecting, start, (struct walk_row){.base = known ? WALK_OTHER : WALK_NONE});
 		return;
 	}
-	size_t i = partition_point(n, section->count, section->entries[n].start <= start);
-	for (i -= i > 0; i < section->count && section->entries[i].start < end; i++) {
-		struct cfi_entry *entry = &section->entries[i];
-		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end, own = cfi_entry_end(section, entry);
-		uint64_t begin = entry->start < start ? start : entry->start, stop = own < next ? own : next;
+	size_t i = cfi_section_until(section, start);
+	for (i -= i > 0; i < section->count; i++) {
+		const struct cfi_entry entry = cfi_section_at(section, i);
+		if (entry.start >= end)
+			break;
+		uint64_t next = i + 1 < section->count ? cfi_section_at(section, i + 1).start : end, own = cfi_entry_end(section, &entry);
+		uint64_t begin = entry.start < start ? start : entry.start, stop = own < next ? own : next;
+		if (stop > end)
+			stop = end;
 		if (begin >= stop)
 			continue;
 		add_range(collecting, level + 1, start, begin);
-		add_function(collecting, section, entry, begin, stop);
+		add_function(collecting, section, &entry, begin, stop);
 		start = stop;
 	}
 	add_range(collecting, level + 1, start, end);

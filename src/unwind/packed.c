@@ -1,9 +1,9 @@
 /* A function's rows, packed:
  *
- *	section->entries[i].function ──► count, row, row, row …    sorted by where they begin to hold
+ *	section->functions[i / 64][i % 64] ──► size, count, row, row, row …    sorted by where they begin to hold
  *
- * Functions are packed one by one, since a recording touches few of a large library's; two threads that pack the same one at once make the
- * same rows, and the second throws its own away. */
+ * Functions are packed one by one, since a recording touches few of a large library's, and none of most 64; two threads that
+ * pack the same one at once make the same rows, and the second throws its own away. */
 #include "unwind/packed.h"
 
 #include "base/mem.h"
@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct cfi_function {
+	uint64_t size; /* bytes of code */
 	size_t count;
 	struct packed_row rows[];
 };
@@ -90,38 +91,80 @@ static struct cfi_function *pack(const struct cfi_section *section, const struct
 		vec_push(&packing.rows, (struct packed_row){.base = PACKED_OTHER});
 	}
 	struct cfi_function *function = mem_alloc(sizeof(*function) + packing.rows.len * sizeof(function->rows[0]));
+	function->size = cfi_entry_end(section, entry) - entry->start;
 	function->count = packing.rows.len;
 	memcpy(function->rows, packing.rows.data, packing.rows.len * sizeof(function->rows[0]));
 	vec_deinit(&packing.rows);
 	return function;
 }
 
-static const struct cfi_function *function_of(const struct cfi_section *section, struct cfi_entry *entry)
+/* The last one may be shorter. */
+static size_t length_of(const struct cfi_section *section, size_t group)
 {
-	struct cfi_function *function = atomic_load_explicit(&entry->function, memory_order_acquire), *nothing = NULL;
-	if (function)
-		return function;
-	function = pack(section, entry);
-	if (atomic_compare_exchange_strong(&entry->function, &nothing, function))
-		return function;
-	free(function);
-	return nothing;
+	size_t left = section->count - group * CFI_FUNCTIONS;
+	return left < CFI_FUNCTIONS ? left : CFI_FUNCTIONS;
+}
+
+static struct cfi_function *_Atomic *place_of(const struct cfi_section *section, size_t number)
+{
+	size_t group = number / CFI_FUNCTIONS;
+	struct cfi_function *_Atomic *functions = atomic_load_explicit(&section->functions[group], memory_order_acquire),
+				     *_Atomic *nothing = NULL;
+	if (functions)
+		return &functions[number % CFI_FUNCTIONS];
+	functions = mem_zalloc_array(length_of(section, group), sizeof(*functions));
+	if (!atomic_compare_exchange_strong(&section->functions[group], &nothing, functions)) {
+		free(functions);
+		functions = nothing;
+	}
+	return &functions[number % CFI_FUNCTIONS];
+}
+
+/* That may cover the address, with where it begins; NULL = none. */
+static const struct cfi_function *find(const struct cfi_section *section, uint64_t address, uint64_t *ret_offset)
+{
+	size_t after = cfi_section_until(section, address);
+	if (!after)
+		return NULL;
+	const struct cfi_entry entry = cfi_section_at(section, after - 1);
+	struct cfi_function *_Atomic *place = place_of(section, entry.number);
+	struct cfi_function *function = atomic_load_explicit(place, memory_order_acquire), *nothing = NULL;
+	*ret_offset = address - entry.start;
+	if (!function) {
+		function = pack(section, &entry);
+		if (!atomic_compare_exchange_strong(place, &nothing, function)) {
+			free(function);
+			function = nothing;
+		}
+	}
+	return *ret_offset < function->size ? function : NULL;
+}
+
+void packed_forget(struct cfi_section *section)
+{
+	for (size_t group = 0; section->functions && group * CFI_FUNCTIONS < section->count; group++) {
+		struct cfi_function *_Atomic *functions = section->functions[group];
+		for (size_t i = 0; functions && i < length_of(section, group); i++)
+			free(functions[i]);
+		free(functions);
+	}
+	free(section->functions);
 }
 
 struct packed_row packed_row_at(const struct cfi_section *section, uint64_t address)
 {
-	struct cfi_entry *entry = cfi_section_entry(section, address);
-	if (!entry)
+	uint64_t offset;
+	const struct cfi_function *function = find(section, address, &offset);
+	if (!function)
 		return (struct packed_row){.base = PACKED_NONE};
-	const struct cfi_function *function = function_of(section, entry);
-	size_t after = partition_point(i, function->count, function->rows[i].start <= address - entry->start);
+	size_t after = partition_point(i, function->count, function->rows[i].start <= offset);
 	return after ? function->rows[after - 1] : (struct packed_row){.base = PACKED_NONE};
 }
 
 const struct packed_row *packed_rows_of(const struct cfi_section *section, uint64_t address, size_t *ret_count)
 {
-	struct cfi_entry *entry = cfi_section_entry(section, address);
-	const struct cfi_function *function = entry ? function_of(section, entry) : NULL;
+	uint64_t offset;
+	const struct cfi_function *function = find(section, address, &offset);
 	*ret_count = function ? function->count : 0;
 	return function ? function->rows : NULL;
 }

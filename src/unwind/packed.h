@@ -35,5 +35,7 @@ struct packed_row {
 struct packed_row packed_row_at(const struct cfi_section *section, uint64_t address);
 /* All rows of the function there, sorted; none: NULL and *ret_count 0. They live as long as the section. Thread-safe. */
 const struct packed_row *packed_rows_of(const struct cfi_section *section, uint64_t address, size_t *ret_count);
+/* Frees them: cfi_section_deinit()'s. */
+void packed_forget(struct cfi_section *section);
 /* The same of a whole row. */
 struct packed_row packed_row_of(const struct frame_registers *numbers, const struct cfi_row *row);

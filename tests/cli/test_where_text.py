@@ -285,6 +285,16 @@ def test_an_end_that_was_lost(where):
         assert done.stderr == "perf: The end of 1 wait was not recorded: what is not known of it counts as running.\n"
 
 
+@pytest.mark.parametrize("woken, unknown, queued", [("", 0, 20), (waking(5, 1, 0, 10, HARDIRQ), 5, 15), (None, 20, 0)], ids=["queued", "woken", "wake-ups aren't told"])
+def test_who_is_first_heard_of_when_it_comes_back(where, woken, unknown, queued):
+    """It had the CPU before the recording. Nobody has woken it up: it was not asleep any more, and what it had waited for is over."""
+    text = HEAD + "comm pid=10 tid=10 name=prog time=1\n" + switch(0, 1, 60, "S", 0, "do_nanosleep") + (woken or "") + switch(20, 0, 50, "S", 10) + switch(30, 0, 10, "S", 0, "pipe_read")
+    if woken is None:
+        text = text.replace("sched:sched_waking", "sched:sched_other")
+    reasons = {row["kind"]: row["time"] // 1000000 for row in tables(where(text, "-p", "10", "--format", "json"))["reasons"]}
+    assert reasons == {kind: ms for kind, ms in (("cpu", 10), ("unknown", unknown), ("queue", queued)) if ms}
+
+
 def test_of_others_no_end_is_missed(where):
     """A program that isn't asked for has lost an event, and others have ended: all of these are -1 in what they leave."""
     begin = HEAD + "".join(("comm pid=10 tid=10 name=perf-exec time=1\n", "comm pid=50 tid=50 name=cc1 time=1\n", "comm pid=51 tid=51 name=as time=1\n",

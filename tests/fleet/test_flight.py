@@ -200,7 +200,7 @@ def test_a_call_that_takes_too_long(recorder, programs, perf, oracle):
             last = until_recorded(running, planted.process.pid, count)[-1]
             text = text_of(last)
             row = first_row(text)
-            assert (row["what"], row["process"], row["function"]) == ("Lock", "planted", "planted_lock"), text
+            assert (row["what"], row["process"], row["function"]) == ("Lock", "planted", "planted_lock"), text + running.log()
             assert "semtimedop" in row["in"]
             assert float(re.fullmatch(r"(\S+) ms of the call", row["remark"])[1]) >= STALL_MS, text
             assert re.search(rf"sem(timed)?op>100ms: a call took \d+\.\d+ ms \(process {planted.process.pid}, thread {planted.process.pid}\)", text)

@@ -4,6 +4,7 @@
 #include "symbol/elf/minidebug.h"
 #include "unwind/cfi.h"
 #include "unwind/go_frames.h"
+#include "unwind/packed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,10 @@ static void read_rows(struct cfi_section *frames)
 {
 	struct cfi_row row;
 	for (size_t i = 0; i < frames->count && i < 200; i++) {
-		cfi_section_row(frames, frames->entries[i].start, &row);
-		cfi_section_row(frames, cfi_entry_end(frames, &frames->entries[i]) - 1, &row);
+		const struct cfi_entry entry = cfi_section_at(frames, i);
+		cfi_section_row(frames, entry.start, &row);
+		cfi_section_row(frames, cfi_entry_end(frames, &entry) - 1, &row);
+		packed_row_at(frames, entry.start);
 	}
 	cfi_section_deinit(frames);
 }

@@ -19,8 +19,10 @@ static void read_frames(const struct jitdump *dump, const struct jitdump_code *c
 		return;
 	cfi_section_init(&frames, &form, unwind.eh_frame, unwind.size, unwind.address, true);
 	cfi_section_row(&frames, code->offset, &row);
-	for (size_t i = 0; i < frames.count && i < 20; i++)
-		cfi_section_row(&frames, cfi_entry_end(&frames, &frames.entries[i]) - 1, &row);
+	for (size_t i = 0; i < frames.count && i < 20; i++) {
+		const struct cfi_entry entry = cfi_section_at(&frames, i);
+		cfi_section_row(&frames, cfi_entry_end(&frames, &entry) - 1, &row);
+	}
 	cfi_section_deinit(&frames);
 }
 

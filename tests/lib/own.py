@@ -4,8 +4,9 @@ business here, and may be gone when the second of two programs looks for them.
 What stays, byte for byte and in its place: records of the recorder and of all that it started, of the idle task, of the kernel's threads and of threads that the
 kernel could not name any more (-1), and those that belong to no process. Samples of them go if they have an address in code that the kernel has generated, as for
 a neighbour's BPF programs: the kernel's symbols are those of the moment at which they are read; and samples of tracepoints that tell of a neighbour with an escape
-sequence in its name, which the kernel's perf prints as it is. So do records of generated code that came or went meanwhile, at which the kernel's perf
-may stop. Compressed records stay as they are."""
+sequence in its name, which the kernel's perf prints as it is; and samples with the id of a neighbour's event: when two record page faults or context switches at
+once, the kernel writes the first one's id into the samples of both, and its perf reads such a recording no further. So do records of generated code that came or
+went meanwhile, at which the kernel's perf may stop. Compressed records stay as they are."""
 import contextlib
 import functools
 import os
@@ -74,12 +75,17 @@ class Layouts:
     """Those of a recording's events."""
 
     def __init__(self):
-        self.first, self.of_id = None, {}
+        self.first, self.of_id, self.events = None, {}, 0
 
     def add(self, attr, ids):
         layout = Layout(attr)
         self.first = self.first or layout
+        self.events += 1
         self.of_id.update((number, layout) for number, in struct.iter_unpack("<Q", ids))
+
+    def mistaken(self, data, at):
+        """Whether the sample has another recorder's id."""
+        return self.events > 1 and self.first.identified and struct.unpack_from("<Q", data, at + 8)[0] not in self.of_id
 
     def of_sample(self, data, at):
         return self.of_id.get(struct.unpack_from("<Q", data, at + 8)[0], self.first) if self.first and self.first.identified else self.first
@@ -156,6 +162,8 @@ def stays(data, kind, at, size, layouts, processes):
         return struct.unpack_from("<I", data, at + size - layout.trailer)[0] in processes
     if kind in KERNEL_CODE:
         return not any(data[at + end_of_name(data, kind, at, size) : at + size])
+    if kind == SAMPLE and layouts.mistaken(data, at):
+        return False
     if kind == SAMPLE and layout and layout.tid:
         return (struct.unpack_from("<I", data, at + layout.tid)[0] in processes and not generated(addresses(data, at, layout))
                 and not (layout.named and ESCAPE.search(data, at, at + size)))

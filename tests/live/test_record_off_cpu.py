@@ -240,6 +240,36 @@ def test_copied_stacks_are_not_kept(perf, sleeping, tmp_path, deep):
     assert int(re.search(r"stacks: (\d+) of waits were kept to the end", done.stderr).group(1)) < 50, done.stderr
 
 
+# While the recorder stands still, one thread waits so often that copies of its stack could fill the ring twice, then another one waits for the first time.
+CROWDED = COPIED[:COPIED.index("int main")].replace("100 * left", "left").replace("#include", "#include <pthread.h>\n#include <signal.h>\n#include", 1) + r"""
+__attribute__((noinline)) int patient(void) { return odd(100000) + 1; }
+static void *wait_once(void *unused) { patient(); return unused; }
+int main(void)
+{
+	pthread_t thread;
+	volatile int sum = 0;
+	kill(getppid(), SIGSTOP);
+	for (int i = 0; i < 3000; i++)
+		sum += odd(1);
+	pthread_create(&thread, NULL, wait_once, NULL);
+	pthread_join(thread, NULL);
+	kill(getppid(), SIGCONT);
+	return sum;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is written for x86-64")
+def test_who_waits_often_leaves_room_for_others(perf, sleeping, tmp_path, deep):
+    """The stack of the only wait of a thread is complete, though another one had thousands meanwhile."""
+    (tmp_path / "crowded.c").write_text(CROWDED)
+    subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-pthread", "-o", tmp_path / "crowded", tmp_path / "crowded.c"], check=True)
+    done = perf("record", "-v", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "crowded")
+    stacks = [[name for name, _ in stack] for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "crowded")]
+    assert any("main" in stack for stack in stacks) and any("main" not in stack and stack[-1] == "odd" for stack in stacks), "there isn't room for all"
+    assert [stack for stack in stacks if "patient" in stack], done.stderr
+
+
 def test_frame_pointers_for_those_who_ask(sleeping, perf, tmp_path, deep):
     done = perf("record", "--off-cpu", "--call-graph", "fp", "-e", "dummy", "-o", tmp_path / "fp", "--", deep)
     assert done.returncode == 0 and "Unwound" not in done.stderr
@@ -275,6 +305,49 @@ while time.monotonic() < until:  # who is waited for may not have left the CPU f
         break
 print(json.dumps([children, known]))
 """
+
+
+# Main sleeps with so many stacks that those of earlier waits are forgotten. Meanwhile one thread goes on waiting where it always waits, and one that has waited runs.
+PATIENT = """#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+static int ends[2];
+__attribute__((noinline)) int await_byte(void) { char byte; return read(ends[0], &byte, 1) == 1 && byte; }
+static void *wait_patiently(void *unused) { prctl(PR_SET_NAME, "patient"); while (await_byte()); return unused; }
+static volatile int is_done;
+static void nap(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
+__attribute__((noinline)) int rest(void) { nap(100000000); return !ends[0]; }
+static void *run_busily(void *unused) { prctl(PR_SET_NAME, "busy"); for (int i = 0; i < 4; i++) { rest(); while (!is_done); } return unused; }
+int even(unsigned way, int left);
+__attribute__((noinline)) int odd(unsigned way, int left) { if (!left) nap(20000); else if (way & 1) odd(way >> 1, left - 1); else even(way >> 1, left - 1); return left + 1; }
+__attribute__((noinline)) int even(unsigned way, int left) { if (!left) nap(20000); else if (way & 1) odd(way >> 1, left - 1); else even(way >> 1, left - 1); return left + 2; }
+int main(void)
+{
+	pthread_t thread, busy;
+	if (pipe(ends) || pthread_create(&thread, NULL, wait_patiently, NULL) || pthread_create(&busy, NULL, run_busily, NULL)) return 1;
+	for (int i = 0; i < 3; i++) { nap(300000000); if (write(ends[1], "x", 1) != 1) return 1; }
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (unsigned way = 0; way < 1 << 15; way++) even(way, 15);
+	is_done = 1;
+	for (int i = 0; i < 3; i++) { nap(300000000); if (write(ends[1], "x", 1) != 1) return 1; }
+	if (write(ends[1], "", 1) != 1) return 1;
+	return pthread_join(thread, NULL) || pthread_join(busy, NULL);
+}
+"""
+
+
+def test_stacks_of_waits_that_last_are_kept(sleeping, perf, tmp_path):
+    """Stacks that no wait began with for long are forgotten: not that of a wait which goes on, and who waits there again has it."""
+    (tmp_path / "patient.c").write_text(PATIENT)
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-pthread", "-o", tmp_path / "many", tmp_path / "patient.c"], check=True)
+    waits = sleeping("-m", "4M", "--", tmp_path / "many")
+    assert len(waits) > 1 << 14
+    for comm, place, count in (("patient", "await_byte", 3), ("busy", "rest", 2)):
+        stacks = stacks_of(perf, tmp_path / "perf.data", "offcpu-time", comm)
+        assert len(stacks) + sleeping.unseen >= count
+        for stack in stacks:
+            assert place in [name for name, _ in stack], (comm, stacks)
 
 
 def test_waits_of_ended_threads_are_forgotten(sleeping, perf, tmp_path):

@@ -243,7 +243,7 @@ def test_file_that_is_synced(perf, programs, tmp_path):
     if not to_disk:
         pytest.skip(f"what is written to {tmp_path} stays in memory: no disk is waited for")
     first = cause(rows(done))
-    assert (first["kind"], first["syscall"], first["object"]) == ("disk", "fsync", str(tmp_path / "log"))
+    assert (first["kind"], first["syscall"], first["object"]) == ("disk", "fsync", str(tmp_path / "log")), done.stdout + done.stderr
 
 
 def test_stopped_process(perf, programs):

@@ -182,7 +182,7 @@ def test_graphs_by_address_tell_lines(perf, oracle, recordings):
 def test_counts_of_threads_one_by_one(perf, oracle, tmp_path, live):
     """The kernel's perf forgets the ends of the lines."""
     data = tmp_path / "stat.data"
-    assert oracle("record", "-s", "-o", data, "-e", "cpu-clock,page-faults", "--", "sh", "-c", "ls / >/dev/null; ls / >/dev/null").returncode == 0
+    assert oracle.record(data, "-s", "-e", "cpu-clock,page-faults", "--", "sh", "-c", "ls / >/dev/null; ls / >/dev/null").returncode == 0
 
     def words(program):
         out = program("report", "--stdio", "-T", "--pretty", "raw", "-i", data).stdout

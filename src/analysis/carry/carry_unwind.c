@@ -81,12 +81,12 @@ static void add_frames(struct carry *carry, const struct unwind_tables *tables, 
 	entry_list entries = {0};
 	uint64_t vaddr, cie;
 	for (size_t i = 0; i < 2 * count; i++) {
-		const struct cfi_entry *entry =
-			unwind_tables_vaddr(tables, addresses[i / 2] - i % 2, &vaddr) ? cfi_section_entry(section, vaddr) : NULL;
-		if (!entry || !cfi_entry_cie(section, entry, &cie))
+		struct cfi_entry entry;
+		if (!unwind_tables_vaddr(tables, addresses[i / 2] - i % 2, &vaddr) || !cfi_section_entry(section, vaddr, &entry) ||
+		    !cfi_entry_cie(section, &entry, &cie))
 			continue;
 		add_entry(section, cie, &entries);
-		add_entry(section, entry->offset, &entries);
+		add_entry(section, entry.offset, &entries);
 	}
 	if (entries.len) {
 		struct carried_section *carried = &ret->sections[ret->section_count++];

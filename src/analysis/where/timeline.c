@@ -230,11 +230,28 @@ static void was_asleep(struct where_build *build, struct where_thread *thread, u
 	thread->open.object = where_object_of(&timeline->objects, thread->open.place, asleep->argument, known, build->first, model_time);
 }
 
-/* One that ran before is first heard of when it is woken up, or comes back. */
+static bool is_unheard_of(const struct where_thread *thread)
+{
+	return !thread->was_on && !thread->away && !thread->born;
+}
+
+/* Whether it is told of whoever is woken up. */
+static bool has_wakings(const struct where_build *build)
+{
+	return build->options->next_switch || tracker_has(build->tracker, "sched:sched_waking") ||
+	       tracker_has(build->tracker, "sched:sched_wakeup");
+}
+
+/* One that ran before is first heard of when it comes back. If nobody has woken it up since measuring began, it didn't sleep any more then,
+ * wherever it was when it was looked at: it has waited for a CPU. */
 static void was_away(struct where_build *build, struct where_thread *thread, uint64_t model_time)
 {
-	if (!thread->was_on && !thread->away && !thread->born)
+	if (!has_wakings(build)) {
 		was_asleep(build, thread, model_time);
+		return;
+	}
+	thread->away = true;
+	thread->open = (struct where_wait){0};
 }
 
 /* Those that nobody has heard of sleep on. */
@@ -246,14 +263,15 @@ static void add_sleepers(struct where_build *build)
 		if (!is_asked_for(options, asleep->pid))
 			continue;
 		struct where_thread *thread = where_thread_at(build, asleep->tid, UINT64_MAX - 1);
-		if (thread->task.thread->pid == asleep->pid)
-			was_away(build, thread, UINT64_MAX - 1);
+		if (thread->task.thread->pid == asleep->pid && is_unheard_of(thread))
+			was_asleep(build, thread, UINT64_MAX - 1);
 	}
 }
 
 void where_come_back(struct where_build *build, struct where_thread *thread, uint64_t time, uint64_t model_time, uint32_t cpu)
 {
-	was_away(build, thread, model_time);
+	if (is_unheard_of(thread))
+		was_away(build, thread, model_time);
 	thread->was_on = true;
 	if (!thread->away)
 		return;
@@ -298,7 +316,8 @@ enum { FLAG_HARDIRQ = 8, FLAG_SOFTIRQ = 16 }; /* of common_flags: include/linux/
 void where_wake(struct where_build *build, uint32_t woken, const struct where_waking *waking, uint64_t model_time)
 {
 	struct where_thread *thread = where_thread_at(build, woken, model_time);
-	was_away(build, thread, model_time);
+	if (is_unheard_of(thread)) /* woken up: it has slept */
+		was_asleep(build, thread, model_time);
 	if (!thread->away || thread->open.woken != UINT64_MAX)
 		return;
 	struct where_wait *wait = &thread->open;

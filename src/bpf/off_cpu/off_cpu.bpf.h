@@ -21,10 +21,11 @@
 
 const volatile struct off_cpu_config config;
 
-uint32_t period; /* of measuring: odd ones */
-uint32_t turn;	 /* which map of sums is filled: the lowest bit */
-uint64_t missed; /* waits for which there was no room */
-uint64_t unseen; /* waits of whose end the kernel did not tell */
+uint32_t period;  /* of measuring: odd ones */
+uint32_t turn;	  /* which map of sums is filled: the lowest bit */
+uint64_t missed;  /* waits for which there was no room */
+uint64_t unseen;  /* waits of whose end the kernel did not tell */
+uint32_t forgets; /* stacks that were told of were forgotten, maybe also such as threads waited with last */
 
 struct sums_key {
 	uint64_t stack;
@@ -107,6 +108,27 @@ static __always_inline uint32_t take_addresses(void *event, uint64_t *addresses,
 #ifdef OFF_CPU_WALKS
 const volatile uint64_t room; /* how many bytes may lie in the ring when there is to be another copy */
 
+/* While rules aren't known yet, who switches ten thousand times a second would fill all of the ring with copies of one stack. So a thread
+ * has few copies in each eighth of a second where only the last third of the room is left. */
+enum { OFTEN = 8, EIGHTH_BITS = 27, COUNT_BITS = 8, COUNT_MOST = (1 << COUNT_BITS) - 1 };
+
+static __always_inline uint64_t room_for(const struct bpf_off_cpu_wait *wait, uint64_t now)
+{
+	uint32_t eighth = (uint32_t)(now >> EIGHTH_BITS) << COUNT_BITS;
+
+	return wait->copies - eighth >= OFTEN && wait->copies - eighth <= COUNT_MOST ? room / 3 * 2 : room;
+}
+
+static __always_inline void count_copy(struct bpf_off_cpu_wait *wait, uint64_t now)
+{
+	uint32_t eighth = (uint32_t)(now >> EIGHTH_BITS) << COUNT_BITS;
+
+	if (wait->copies - eighth < COUNT_MOST)
+		wait->copies++;
+	else if (wait->copies - eighth != COUNT_MOST)
+		wait->copies = eighth + 1;
+}
+
 /* bpf_loop()'s: one code of Python. */
 static long tell_of_code(uint32_t index, struct walk **at)
 {
@@ -121,7 +143,7 @@ static long tell_of_code(uint32_t index, struct walk **at)
 }
 
 /* Bytes of what was found, for the ring. A copy for want of rows wakes up who gives them. */
-static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
+static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, struct bpf_off_cpu_wait *wait, uint64_t *flags)
 {
 	enum user_stacks_kind kind;
 	uint64_t size;
@@ -131,11 +153,12 @@ static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, 
 	kind = walk_go(walk);
 	if (walk->codes)
 		bpf_loop(walk->codes, tell_of_code, &walk, 0);
-	if (kind != USER_STACKS_STACK || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > room) {
+	if (kind != USER_STACKS_STACK || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > room_for(wait, walk->head.time)) {
 		size = walk->count & (2 * USER_STACKS_DEPTH - 1);
 		walk->head.user = USER_STACKS_HEAD(kind == USER_STACKS_STACK ? USER_STACKS_LEFT : kind, size);
 		return size * sizeof(uint64_t);
 	}
+	count_copy(wait, walk->head.time);
 	size = make_copy(walk);
 	walk->head.user = USER_STACKS_HEAD(kind, size);
 	if (walk->file.inode)
@@ -170,7 +193,7 @@ struct walk {
 
 #include "bpf/walks.bpf.h"
 
-static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
+static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, struct bpf_off_cpu_wait *wait, uint64_t *flags)
 {
 	uint32_t count = take_addresses(event, walk->chain, sizeof(walk->chain), BPF_F_USER_STACK);
 
@@ -206,8 +229,9 @@ static __always_inline uint64_t wakeup(void)
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : (uint64_t)BPF_RB_NO_WAKEUP;
 }
 
-/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. What it waited with last was told of. */
-static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, const struct bpf_off_cpu_wait *wait, uint64_t now)
+/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. What it waited with last was told of,
+ * as long as nothing was forgotten. */
+static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, struct bpf_off_cpu_wait *wait, uint64_t now)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -227,9 +251,9 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 		stack->kernel = take_addresses(event, stack->kernel_stack, sizeof(stack->kernel_stack), 0);
 	stack->user = USER_STACKS_HEAD(USER_STACKS_CHAIN, 0);
 	if (config.user_stacks)
-		size = take_user_stack(event, walk, &flags);
+		size = take_user_stack(event, walk, wait, &flags);
 	number = number_of(walk);
-	if (number == wait->stack || bpf_map_lookup_elem(&told, &number))
+	if ((number == wait->stack && !forgets) || bpf_map_lookup_elem(&told, &number))
 		return number;
 	if (!flags)
 		flags = wakeup();

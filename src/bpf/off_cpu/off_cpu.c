@@ -53,7 +53,7 @@ static void size_maps(const struct off_cpu_program *maps, const struct bpf_off_c
 static int open_program(const struct bpf_off_cpu_options *options, struct off_cpu_program *ret)
 {
 	if (options->stacks)
-		return off_cpu_open_walking(options->stacks, options->depth, RING_BYTES / 2, ret);
+		return off_cpu_open_walking(options->stacks, options->depth, RING_BYTES / 4 * 3, ret);
 	struct off_cpu_bpf *open = off_cpu_bpf__open();
 	if (!open)
 		return -errno;
@@ -198,7 +198,21 @@ uint64_t bpf_off_cpu_missed(const struct bpf_off_cpu *off_cpu)
 
 void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
 {
+	__atomic_store_n(off_cpu->program.forgets, 1, __ATOMIC_RELEASE);
 	bpf_map__delete_elem(off_cpu->program.told, &stack, sizeof(stack), 0);
+}
+
+void bpf_off_cpu_each_wait(struct bpf_off_cpu *off_cpu, void (*look)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
+{
+	uint32_t place = 0, count = AT_ONCE;
+	int failure = 0;
+	for (bool more = false; !failure; more = true, count = AT_ONCE) {
+		failure = bpf_map_lookup_batch(bpf_map__fd(off_cpu->program.waits), more ? &place : NULL, &place, off_cpu->keys,
+					       off_cpu->taken, &count, NULL);
+		for (uint32_t i = 0; (!failure || failure == -ENOENT) && i < count; i++)
+			if (off_cpu->taken[i].since)
+				look(context, &off_cpu->taken[i]);
+	}
 }
 
 uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu)

@@ -12,7 +12,7 @@ struct off_cpu_program {
 	struct off_cpu_config *config;
 	struct bpf_map *waits, *even_sums, *odd_sums, *ring, *told, *walks, *followed, *targets, *cpus;
 	struct bpf_program *begin_thread;
-	uint32_t *period, *turn;
+	uint32_t *period, *turn, *forgets;
 	const uint64_t *missed, *unseen, *unfollowed;
 };
 
@@ -33,6 +33,7 @@ struct off_cpu_program {
 				  .begin_thread = (open)->progs.begin_thread,                 \
 				  .period = &(open)->bss->period,                             \
 				  .turn = &(open)->bss->turn,                                 \
+				  .forgets = &(open)->bss->forgets,                           \
 				  .missed = &(open)->bss->missed,                             \
 				  .unseen = &(open)->bss->unseen,                             \
 				  .unfollowed = &(open)->bss->unfollowed})

@@ -34,7 +34,7 @@ struct bpf_off_cpu_wait {
 	uint32_t cpu;	   /* where the last one ended */
 	uint32_t state;	   /* bits of prev_state */
 	uint32_t period;   /* of measuring in which it began */
-	uint32_t unused;
+	uint32_t copies;   /* of its stack, in the eighth of a second that is in the upper bits */
 };
 
 /* A stack, when it is first met; maybe again. */

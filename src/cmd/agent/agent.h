@@ -148,8 +148,8 @@ bool agent_cost_end(struct agent_cost *cost, struct agent_records records);
 struct agent_numbers {
 	uint64_t started_wall_ns;
 	uint64_t windows, taken, stored, lost, dropped;
-	uint64_t records_lost; /* of any kind, as the kernel says */
-	uint64_t waits_missed; /* off the CPU */
+	uint64_t records_lost;	   /* of any kind, as the kernel says */
+	struct flight_waits waits; /* off the CPU, that are missing */
 	uint64_t suspensions, clock_jumps;
 	uint64_t reloads, reloads_failed;
 	struct flight_counts flight;
@@ -259,6 +259,8 @@ void agent_window_begin(struct agent *agent);
 /* Of all records, in the order in which they are taken: those of a window are never fewer than none. */
 void agent_window_count(struct agent *agent, const struct record *record);
 void agent_window_add(struct agent *agent, const struct record *record);
+/* Off the CPU: those of which nothing is known. */
+struct flight_waits agent_missing_waits(const struct agent *agent);
 /* Whether it has been open for as long as it is to be, or the machine slept. */
 bool agent_window_is_over(struct agent *agent);
 

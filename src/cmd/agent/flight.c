@@ -48,6 +48,7 @@ struct flight {
 	uint64_t places_until;
 	VEC(struct gone) gone;
 	uint64_t gone_bytes;
+	struct flight_gaps gaps;
 	bool wanted;
 	struct flight_causes causes; /* of the recording that is wanted */
 	struct flight_writer writer;
@@ -99,6 +100,7 @@ void flight_close(struct flight *flight)
 		return;
 	forget_gone(flight, UINT64_MAX);
 	vec_deinit(&flight->gone);
+	flight_gaps_deinit(&flight->gaps);
 	where_places_deinit(&flight->places);
 	flight_history_deinit(&flight->history);
 	flight_ring_deinit(&flight->ring);
@@ -218,6 +220,7 @@ static void add_header(const struct flight *flight, struct flight_span span, con
 	if (flight->ring.dropped > span.from)
 		vec_push(&table->header,
 			 arena_strdup(arena, "its beginning is missing: there is not enough memory for so long (--memory)"));
+	flight_gaps_tell(&flight->gaps, span.from, table);
 	vec_push(&table->header, slices ? arena_printf(arena, "compared with the %.0f s before: ms in each second", (double)hour / 1e9)
 					: arena_strdup(arena, "nothing is known of the time before: ms in each second"));
 }
@@ -362,11 +365,12 @@ void flight_want(struct flight *flight, const struct flight_cause *cause)
 	causes->count++;
 }
 
-void flight_take_round(struct flight *flight, uint64_t ended_ns)
+void flight_take_round(struct flight *flight, uint64_t ended_ns, struct flight_waits missing)
 {
 	struct flight_cause cause;
 	while (flight_watch_next(flight->watch, &cause))
 		flight_want(flight, &cause);
+	flight_gaps_add(&flight->gaps, ended_ns, missing);
 	memmove(flight->settled + 1, flight->settled, sizeof(flight->settled) - sizeof(*flight->settled));
 	flight->settled[0] = ended_ns;
 	look_at_writer(flight);
@@ -378,6 +382,7 @@ void flight_take_round(struct flight *flight, uint64_t ended_ns)
 	since = since > more_ns ? since - more_ns : 0;
 	flight_ring_drop(&flight->ring, since, flight->memory);
 	forget_gone(flight, since);
+	flight_gaps_drop(&flight->gaps, since);
 	flight_history_turn(&flight->history, ended_ns);
 	if (ended_ns < flight->places_until && flight->places.by_chain.count < PLACES_MOST)
 		return;

@@ -70,6 +70,11 @@ struct flight_counts {
 	uint64_t triggers, recordings, failed;
 };
 
+/* Waits off the CPU that aren't among the samples, in all. */
+struct flight_waits {
+	uint64_t missed, unseen; /* there was no room for them; the kernel did not report their ends */
+};
+
 struct flight;
 
 struct flight_options {
@@ -89,8 +94,8 @@ void flight_close(struct flight *flight);
 void flight_add(struct flight *flight, const struct record *record, const struct sample *sample, uint64_t value_ns, bool waits);
 /* Somebody wants a recording; its time is now unless it is set. */
 void flight_want(struct flight *flight, const struct flight_cause *cause);
-/* A round has ended, up to `ended_ns`: looks at the triggers, writes what is due. */
-void flight_take_round(struct flight *flight, uint64_t ended_ns);
+/* A round has ended, up to `ended_ns`, and so many waits are missing by now: looks at the triggers, writes what is due. */
+void flight_take_round(struct flight *flight, uint64_t ended_ns, struct flight_waits missing);
 /* No more rounds: what is wanted is written as far as it goes. */
 void flight_end(struct flight *flight);
 struct flight_counts flight_counts(const struct flight *flight);

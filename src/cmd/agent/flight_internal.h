@@ -4,10 +4,27 @@
 #include "analysis/where/kind.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
+#include "bpf/latency/slow_calls_shared.h"
 #include "cmd/agent/flight.h"
 #include "result/table.h"
 
 #include <sys/types.h>
+
+/* ---- flight_triggers.c ---- */
+
+/* As many slow calls as there is room for at a time: where they come faster than they are looked at, a look ends nonetheless. */
+enum { FLIGHT_CALLS_MOST = 2048 };
+
+/* Where slow calls come from: a BPF program. */
+struct flight_calls {
+	bool (*next)(void *context, struct slow_call *ret);
+	uint64_t (*missed)(const void *context);
+	void (*close)(void *context);
+	void *context;
+};
+
+/* Watches calls for a trigger, which lives as long as the watch. Takes them over. */
+void flight_watch_add_calls(struct flight_watch *watch, const struct flight_trigger *trigger, const struct flight_calls *calls);
 
 /* ---- flight_ring.c: records of the last seconds ---- */
 
@@ -83,6 +100,25 @@ struct flight_before {
 struct flight_before flight_history_of(const struct flight_history *history, uint64_t row, uint64_t until);
 /* How long those are, together. */
 uint64_t flight_history_ns(const struct flight_history *history, uint64_t until, size_t *ret_slices);
+
+/* ---- flight_gaps.c: waits that are missing ---- */
+
+struct flight_gap {
+	uint64_t time; /* of a round's end */
+	struct flight_waits missing;
+};
+
+/* Rounds at whose end more were missing than before, the oldest first. */
+struct flight_gaps {
+	VEC(struct flight_gap) rounds;
+};
+
+void flight_gaps_deinit(struct flight_gaps *gaps);
+void flight_gaps_add(struct flight_gaps *gaps, uint64_t time, struct flight_waits missing);
+/* Rounds that ended before: what was missing then is no longer told apart. */
+void flight_gaps_drop(struct flight_gaps *gaps, uint64_t older_than);
+/* A line for each reason, of those that are missing since then. */
+void flight_gaps_tell(const struct flight_gaps *gaps, uint64_t since, struct table *table);
 
 /* ---- flight_table.c: what differs ---- */
 

@@ -7,7 +7,7 @@
  *	sys:one..sys:two>100ms   from one event to another one of the same thread
  *
  * Calls are watched by BPF programs (bpf/latency/slow_calls.h), the others are read once in a round. */
-#include "cmd/agent/flight.h"
+#include "cmd/agent/flight_internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -146,13 +146,11 @@ uint64_t flight_wait_ns(const struct flight_settings *settings)
 
 /* ---- watching ---- */
 
-/* As many as there is room for at a time: where they come faster than they are looked at, a look ends nonetheless. */
-enum { CALLS_MOST = 2048 };
 static const uint64_t missed_every_ns = UINT64_C(60000000000);
 
 struct watched {
 	const struct flight_trigger *trigger;
-	struct bpf_slow_calls *calls; /* LATENCY */
+	struct flight_calls calls;    /* LATENCY */
 	uint64_t missed, missed_told; /* calls that came too fast; when that was said last */
 	unsigned int taken;	      /* calls in this look */
 	int file;		      /* LOAD, PRESSURE; -1 = none */
@@ -166,22 +164,48 @@ struct flight_watch {
 	size_t at; /* which is asked next */
 };
 
-static struct error *open_calls(const struct flight_trigger *trigger, struct bpf_slow_calls **ret)
+static bool next_call(void *calls, struct slow_call *ret)
 {
-	const struct bpf_slow_calls_options options = {
-		.begin = {trigger->system, trigger->begin}, .end = {trigger->end_system, trigger->end}, .config.threshold_ns = trigger->ns};
-	return bpf_slow_calls_open(&options, ret);
+	return bpf_slow_calls_next(calls, ret);
 }
 
-static struct error *open_file(const struct flight_trigger *trigger, int *ret)
+static uint64_t missed_calls(const void *calls)
+{
+	return bpf_slow_calls_missed(calls);
+}
+
+static void close_calls(void *calls)
+{
+	bpf_slow_calls_close(calls);
+}
+
+static struct error *open_calls(struct flight_watch *watch, const struct flight_trigger *trigger)
+{
+	struct bpf_slow_calls *calls;
+	const struct bpf_slow_calls_options options = {
+		.begin = {trigger->system, trigger->begin}, .end = {trigger->end_system, trigger->end}, .config.threshold_ns = trigger->ns};
+	struct error *error = bpf_slow_calls_open(&options, &calls);
+	if (!error)
+		flight_watch_add_calls(watch, trigger, &(struct flight_calls){next_call, missed_calls, close_calls, calls});
+	return error;
+}
+
+static struct error *open_file(struct flight_watch *watch, const struct flight_trigger *trigger)
 {
 	cleanup_free char *path =
 		trigger->kind == FLIGHT_LOAD ? mem_strdup("/proc/loadavg") : mem_printf("/proc/pressure/%s", trigger->resource);
-	*ret = open(path, O_RDONLY | O_CLOEXEC);
-	if (*ret >= 0)
+	struct watched watched = {.trigger = trigger, .file = open(path, O_RDONLY | O_CLOEXEC)};
+	if (watched.file >= 0) {
+		vec_push(&watch->list, watched);
 		return NULL;
+	}
 	return errno == ENOENT ? error_new_kind(ERROR_UNSUPPORTED, "this kernel has no %s (CONFIG_PSI, or the boot parameter psi=1)", path)
 			       : error_system(errno, "%s", path);
+}
+
+void flight_watch_add_calls(struct flight_watch *watch, const struct flight_trigger *trigger, const struct flight_calls *calls)
+{
+	vec_push(&watch->list, ((struct watched){.trigger = trigger, .calls = *calls, .file = -1}));
 }
 
 struct error *flight_watch_open(const flight_trigger_list *triggers, struct flight_watch **ret)
@@ -190,9 +214,7 @@ struct error *flight_watch_open(const flight_trigger_list *triggers, struct flig
 	struct error *error = NULL;
 	for (size_t i = 0; i < triggers->len && !error; i++) {
 		const struct flight_trigger *trigger = &triggers->data[i];
-		struct watched watched = {.trigger = trigger, .file = -1};
-		error = trigger->kind == FLIGHT_LATENCY ? open_calls(trigger, &watched.calls) : open_file(trigger, &watched.file);
-		vec_push(&watch->list, watched);
+		error = trigger->kind == FLIGHT_LATENCY ? open_calls(watch, trigger) : open_file(watch, trigger);
 		error = error_wrap(error, "--flight-on %s", trigger->text);
 	}
 	if (error)
@@ -207,7 +229,8 @@ void flight_watch_close(struct flight_watch *watch)
 	if (!watch)
 		return;
 	for (size_t i = 0; i < watch->list.len; i++) {
-		bpf_slow_calls_close(watch->list.data[i].calls);
+		if (watch->list.data[i].calls.close)
+			watch->list.data[i].calls.close(watch->list.data[i].calls.context);
 		if (watch->list.data[i].file >= 0)
 			close(watch->list.data[i].file);
 	}
@@ -265,7 +288,7 @@ static bool look_at_level(struct watched *watched, struct flight_cause *ret)
 /* Of a trigger that nearly each call raises it would have to be said each second. */
 static void tell_missed(struct watched *watched)
 {
-	uint64_t missed = bpf_slow_calls_missed(watched->calls), now = clock_now_ns(CLOCK_MONOTONIC);
+	uint64_t missed = watched->calls.missed(watched->calls.context), now = clock_now_ns(CLOCK_MONOTONIC);
 	if (missed == watched->missed || (watched->missed && now < watched->missed_told + missed_every_ns))
 		return;
 	log_warning("--flight-on %s: %llu slow calls came too fast to be told of", watched->trigger->text,
@@ -278,7 +301,7 @@ static bool look_at_calls(struct watched *watched, struct flight_cause *ret)
 {
 	struct slow_call call;
 	tell_missed(watched);
-	if (!bpf_slow_calls_next(watched->calls, &call))
+	if (!watched->calls.next(watched->calls.context, &call))
 		return false;
 	*ret = (struct flight_cause){.time = call.end, .begin = call.begin, .pid = call.pid, .tid = call.tid};
 	snprintf(ret->what, sizeof(ret->what), "%s: a call took %.3f ms (process %u, thread %u)", watched->trigger->text,
@@ -290,13 +313,13 @@ bool flight_watch_next(struct flight_watch *watch, struct flight_cause *ret)
 {
 	while (watch->at < watch->list.len) {
 		struct watched *watched = &watch->list.data[watch->at];
-		if (watched->calls && watched->taken < CALLS_MOST && look_at_calls(watched, ret)) {
+		if (watched->calls.next && watched->taken < FLIGHT_CALLS_MOST && look_at_calls(watched, ret)) {
 			watched->taken++;
 			return true;
 		}
 		watched->taken = 0;
 		watch->at++;
-		if (!watched->calls && look_at_level(watched, ret))
+		if (!watched->calls.next && look_at_level(watched, ret))
 			return true;
 	}
 	watch->at = 0;

@@ -83,7 +83,8 @@ void agent_recorder_take_round(struct agent *agent, const struct record *round)
 	pthread_mutex_unlock(&status->lock);
 	for (size_t i = 0; i < count; i++)
 		flight_want(agent->flight, &wishes[i]);
-	flight_take_round(agent->flight, round->header->size >= sizeof(*timed) ? timed->ended_ns : clock_now_ns(CLOCK_MONOTONIC));
+	flight_take_round(agent->flight, round->header->size >= sizeof(*timed) ? timed->ended_ns : clock_now_ns(CLOCK_MONOTONIC),
+			  agent_missing_waits(agent));
 	pthread_mutex_lock(&status->lock);
 	status->numbers.flight = flight_counts(agent->flight);
 	pthread_mutex_unlock(&status->lock);

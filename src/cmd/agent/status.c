@@ -37,7 +37,8 @@ static size_t list_figures(const struct agent_numbers *n, struct figure figures[
 		{"samples_lost", "Samples that the kernel had to drop.", true, (double)n->lost, true},
 		{"samples_dropped", "Samples that the agent dropped.", true, (double)n->dropped, true},
 		{"records_lost", "Records of any kind that the kernel had to drop.", true, (double)n->records_lost, true},
-		{"waits_missed", "Waits off the CPU that were not measured.", true, (double)n->waits_missed, true},
+		{"waits_missed", "Waits off the CPU for which there was no room.", true, (double)n->waits.missed, true},
+		{"waits_unseen", "Waits off the CPU whose end the kernel did not report.", true, (double)n->waits.unseen, true},
 		{"suspensions", "How often the machine slept.", true, (double)n->suspensions, true},
 		{"clock_jumps", "How often the machine's clock was set.", true, (double)n->clock_jumps, true},
 		{"reloads", "Configurations that were read anew.", true, (double)n->reloads, true},
@@ -167,6 +168,10 @@ void agent_status_add_text(struct agent_status *status, struct strbuf *out)
 		      now > n->started_wall_ns ? (now - n->started_wall_ns) / 1000000000 : 0, n->windows);
 	strbuf_printf(out, "samples: %" PRIu64 " taken = %" PRIu64 " stored + %" PRIu64 " lost + %" PRIu64 " dropped\n", n->taken,
 		      n->stored, n->lost, n->dropped);
+	if (n->waits.missed || n->waits.unseen)
+		strbuf_printf(out,
+			      "waits:   %" PRIu64 " missing for want of room, %" PRIu64 " because the kernel did not report their ends\n",
+			      n->waits.missed, n->waits.unseen);
 	if (status->has_flight)
 		strbuf_printf(out, "flight:  %" PRIu64 " recordings, %" PRIu64 " triggers, %" PRIu64 " could not be written\n",
 			      n->flight.recordings, n->flight.triggers, n->flight.failed);

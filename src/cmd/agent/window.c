@@ -107,6 +107,11 @@ static struct window *make(struct agent *agent)
 	return window;
 }
 
+struct flight_waits agent_missing_waits(const struct agent *agent)
+{
+	return (struct flight_waits){live_off_cpu_missed(agent->live), live_off_cpu_unseen(agent->live)};
+}
+
 static void count(struct agent *agent, const struct window *window)
 {
 	struct agent_numbers *numbers = &agent->status.numbers;
@@ -117,7 +122,7 @@ static void count(struct agent *agent, const struct window *window)
 	numbers->dropped += window->dropped;
 	numbers->stored += window->taken - window->lost - window->dropped;
 	numbers->records_lost = agent->opening.session->lost;
-	numbers->waits_missed = live_off_cpu_missed(agent->live);
+	numbers->waits = agent_missing_waits(agent);
 	pthread_mutex_unlock(&agent->status.lock);
 }
 

@@ -31,7 +31,7 @@ static void made_samples_are_not_written(void **state)
 	assert_int_equal(agent.written.samples, 3);
 }
 
-/* Of a program that is gone the kernel tells no time any more. */
+/* Of a program that is gone the kernel tells no time any more: what all have used is less than before. */
 static void programs_that_are_gone(void **state)
 {
 	const struct agent_settings settings = {.budget_percent = 100};
@@ -40,7 +40,7 @@ static void programs_that_are_gone(void **state)
 	cost.bpf_age = 0; /* nothing is measured for all programs of the machine */
 	agent_cost_begin(&cost, (struct agent_records){10, 5});
 	cost.bpf_stats = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	cost.bpf_at_begin = UINT64_MAX;
+	cost.bpf_at_begin = 1000000000;
 	while (clock_now_ns(CLOCK_MONOTONIC) == cost.begun_ns)
 		;
 	agent_cost_end(&cost, (struct agent_records){10, 5});
@@ -48,11 +48,36 @@ static void programs_that_are_gone(void **state)
 	agent_cost_deinit(&cost);
 }
 
+static bool has(const struct agent_numbers *numbers, const char *line)
+{
+	const struct agent_identity identity = {.host = "box"};
+	const agent_sinks sinks = {0};
+	struct agent_status status = {.numbers = *numbers, .identity = &identity, .sinks = &sinks};
+	struct strbuf text = {0};
+	agent_status_init(&status);
+	agent_status_add_text(&status, &text);
+	bool found = strstr(strbuf_str(&text), line);
+	agent_status_deinit(&status);
+	strbuf_deinit(&text);
+	return found;
+}
+
+/* Waits of which nothing is known are no secret. */
+static void waits_that_are_missing(void **state)
+{
+	assert_false(has(&(struct agent_numbers){0}, "waits:"));
+	assert_true(has(&(struct agent_numbers){.waits = {.missed = 3}},
+			"\nwaits:   3 missing for want of room, 0 because the kernel did not report their ends\n"));
+	assert_true(has(&(struct agent_numbers){.waits = {.unseen = 2}},
+			"\nwaits:   0 missing for want of room, 2 because the kernel did not report their ends\n"));
+}
+
 int cmd_agent_cost_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made_samples_are_not_written),
 		cmocka_unit_test(programs_that_are_gone),
+		cmocka_unit_test(waits_that_are_missing),
 	};
 	return cmocka_run_group_tests_name("cmd/agent_cost", tests, NULL, NULL);
 }

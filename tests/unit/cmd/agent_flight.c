@@ -171,6 +171,76 @@ static void triggers(void **state)
 	flight_triggers_deinit(&settings.triggers);
 }
 
+/* Calls that come faster than anybody can look at them. */
+static bool one_more(void *context, struct slow_call *ret)
+{
+	++*(uint64_t *)context;
+	*ret = (struct slow_call){.begin = S, .end = 2 * S, .pid = 3, .tid = 4};
+	return true;
+}
+
+static uint64_t none_missed(const void *context)
+{
+	return 0 * *(const uint64_t *)context;
+}
+
+/* A look at them ends, and those of the other triggers are looked at as well. */
+static void calls_without_end(void **state)
+{
+	const struct flight_trigger trigger = {.text = (char *)"getppid>1ns", .kind = FLIGHT_LATENCY};
+	const flight_trigger_list nothing = {0};
+	uint64_t taken[2] = {0};
+	struct flight_watch *watch = NULL;
+	struct flight_cause cause;
+	assert_null(flight_watch_open(&nothing, &watch));
+	for (size_t i = 0; i < 2; i++)
+		flight_watch_add_calls(watch, &trigger, &(struct flight_calls){one_more, none_missed, NULL, &taken[i]});
+	for (uint64_t look = 1; look <= 3; look++) {
+		uint64_t count = 0;
+		while (count < UINT64_C(10) * FLIGHT_CALLS_MOST && flight_watch_next(watch, &cause))
+			count++;
+		assert_int_equal(count, 2 * FLIGHT_CALLS_MOST);
+		assert_int_equal(taken[0], look * FLIGHT_CALLS_MOST);
+		assert_int_equal(taken[1], look * FLIGHT_CALLS_MOST);
+	}
+	assert_string_equal(cause.what, "getppid>1ns: a call took 1000.000 ms (process 3, thread 4)");
+	flight_watch_close(watch);
+}
+
+static void check_gaps(const struct flight_gaps *held, uint64_t since, const char *first, const char *second)
+{
+	struct table *table = table_create();
+	flight_gaps_tell(held, since, table);
+	assert_int_equal(table->header.len, (first != NULL) + (second != NULL));
+	if (first)
+		assert_string_equal(table->header.data[0], first);
+	if (second)
+		assert_string_equal(table->header.data[1], second);
+	table_destroy(table);
+}
+
+/* Of the waits that are missing in all, those since a recording began. */
+static void gaps(void **state)
+{
+	struct flight_gaps held = {0};
+	check_gaps(&held, 0, NULL, NULL);
+	flight_gaps_add(&held, 1 * S, (struct flight_waits){0, 0});
+	flight_gaps_add(&held, 2 * S, (struct flight_waits){3, 0});
+	flight_gaps_add(&held, 3 * S, (struct flight_waits){3, 0});
+	flight_gaps_add(&held, 4 * S, (struct flight_waits){4, 2});
+	assert_int_equal(held.rounds.len, 2);
+	check_gaps(&held, 0, "4 waits are missing: too many threads and stacks at once",
+		   "2 waits are missing: the kernel did not report when they ended");
+	check_gaps(&held, 3 * S, "1 wait is missing: too many threads and stacks at once",
+		   "2 waits are missing: the kernel did not report when they ended");
+	check_gaps(&held, 5 * S, NULL, NULL);
+	flight_gaps_drop(&held, 5 * S);
+	assert_int_equal(held.rounds.len, 1);
+	flight_gaps_add(&held, 6 * S, (struct flight_waits){4, 3});
+	check_gaps(&held, 5 * S, "1 wait is missing: the kernel did not report when it ended", NULL);
+	flight_gaps_deinit(&held);
+}
+
 static bool is_stuck(void *context)
 {
 	for (;;)
@@ -232,8 +302,14 @@ static void stuck_writer(void **state)
 int cmd_agent_flight_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ring),	    cmocka_unit_test(history), cmocka_unit_test(order),
-		cmocka_unit_test(triggers), cmocka_unit_test(writer),  cmocka_unit_test(stuck_writer),
+		cmocka_unit_test(ring),
+		cmocka_unit_test(history),
+		cmocka_unit_test(order),
+		cmocka_unit_test(triggers),
+		cmocka_unit_test(writer),
+		cmocka_unit_test(stuck_writer),
+		cmocka_unit_test(calls_without_end),
+		cmocka_unit_test(gaps),
 	};
 	return cmocka_run_group_tests_name("cmd/agent_flight", tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7, STOPS = 200000, LONG_ROUND = 100000 };
+enum { WANTED_ID = 11, OTHER_ID = 12, UNKNOWN_ID = 13, ROUNDS = 400, SAMPLES = 200, TID = 7, STOPS = 200000, LONG_ROUND = 200000 };
 
 static void add_sample(struct strbuf *out, uint64_t id, uint64_t time)
 {

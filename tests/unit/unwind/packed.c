@@ -117,8 +117,10 @@ static void same_as_interpreted(void **state)
 	}
 	cfi_section_init(&section, &elf, elf_section_data(&elf, found), found->size, found->addr, true);
 	for (size_t i = 0; i < section.count; i++) {
-		for (uint64_t address = section.entries[i].start; address < cfi_entry_end(&section, &section.entries[i]); address += STEP) {
-			if (cfi_section_entry(&section, address) != &section.entries[i])
+		const struct cfi_entry entry = cfi_section_at(&section, i);
+		for (uint64_t address = entry.start; address < cfi_entry_end(&section, &entry); address += STEP) {
+			struct cfi_entry covers;
+			if (!cfi_section_entry(&section, address, &covers) || covers.number != i)
 				continue;
 			struct packed_row packed = packed_row_at(&section, address);
 			assert_true(cfi_section_row(&section, address, &row));

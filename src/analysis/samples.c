@@ -4,13 +4,18 @@
 
 #include "analysis/source_lines.h"
 #include "base/hash.h"
+#include "base/id_table.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "symbol/dso_build_id.h"
 
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* So many that it is worth while to give back what making them took: what comes now is as large. */
+enum { MANY_ENTRIES = 1 << 18 };
 
 struct building {
 	struct samples *samples;
@@ -22,7 +27,7 @@ struct building {
 	uint32_t *actors;	   /* by actor of the fold: 1 + number, in the order of their first rows: the fold's is chance */
 	uint32_t *outer_stacks[2]; /* by piece, below an inner one or not: 1 + number */
 	struct map64 inner_stacks; /* by piece and stack */
-	struct map64 stacks;	   /* by parent and frame */
+	struct id_table stacks;	   /* by parent and frame */
 	struct map64 functions, files, threads; /* by pointer */
 	struct map64 mappings;			/* by hash */
 };
@@ -154,12 +159,15 @@ static uint32_t add_frame(struct building *building, uint32_t id, bool caller)
 static uint32_t add_stack(struct building *building, uint32_t parent, uint32_t frame)
 {
 	struct samples *samples = building->samples;
-	bool new;
-	uint32_t number = number_of(&building->stacks, (uint64_t)parent << 32 | frame, samples->stacks.len, &new);
-	if (new) {
-		uint32_t depth = samples->stacks.data[parent].depth + 1;
-		vec_push(&samples->stacks, (struct samples_stack){.parent = parent, .frame = frame, .depth = depth});
-	}
+	uint32_t hash = (uint32_t)hash_combine(parent, frame);
+	struct id_probe probe;
+	for (uint32_t id = id_table_first(&building->stacks, hash, &probe); id != ID_NONE; id = id_table_next(&building->stacks, &probe))
+		if (samples->stacks.data[id].parent == parent && samples->stacks.data[id].frame == frame)
+			return id;
+	uint32_t number = (uint32_t)samples->stacks.len;
+	id_table_insert(&building->stacks, hash, number);
+	vec_push(&samples->stacks,
+		 (struct samples_stack){.parent = parent, .frame = frame, .depth = samples->stacks.data[parent].depth + 1});
 	return number;
 }
 
@@ -333,6 +341,8 @@ struct samples *samples_describe(const struct session *session)
 
 struct samples *samples_of_fold(struct fold *fold, struct resolver *resolver, unsigned int detail, enum stack_inlines inlines)
 {
+	if (fold->entry_count > MANY_ENTRIES)
+		malloc_trim(0);
 	struct building building = {
 		.samples = samples_describe(fold->session), .fold = fold, .resolver = resolver, .detail = detail, .inlines = inlines};
 	building.frames = mem_zalloc_array(fold->frame_count * 2 + 1, sizeof(*building.frames));
@@ -347,7 +357,7 @@ struct samples *samples_of_fold(struct fold *fold, struct resolver *resolver, un
 	free(building.outer_stacks[0]);
 	free(building.outer_stacks[1]);
 	map64_deinit(&building.inner_stacks);
-	map64_deinit(&building.stacks);
+	id_table_deinit(&building.stacks);
 	map64_deinit(&building.functions);
 	map64_deinit(&building.files);
 	map64_deinit(&building.mappings);

@@ -199,6 +199,7 @@ static struct error *export_recording(struct export *export)
 	const struct opening_options opening = {.input = &options->input,
 						.cpus = options->cpus,
 						.time = options->time,
+						.sparing = true,
 						.confined = "export",
 						.output = options->output ? options->output : "-"};
 	struct fold *fold = NULL;

@@ -391,6 +391,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 			  .progress = progress,
 			  .progress_context = progress_context},
 		.filter.time_text = options->time,
+		.sparing = options->sparing,
 		.reader = options->reader,
 		.forgets = options->reader && !options->remembers,
 		.thread_gone = live_thread_gone,

@@ -19,6 +19,7 @@ struct opening_options {
 	const char *time; /* --time, or NULL */
 	bool streaming;	  /* session_next() will be used */
 	bool unordered;	  /* … and gives the order of the file */
+	bool sparing;	  /* see struct session_options */
 	bool kernel_only; /* see struct session_options */
 	bool threadless;
 	/* The command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside. */

@@ -144,6 +144,8 @@ static void reduce_piece(void *context, unsigned int index, size_t number)
 			reduce_sample(reduction, worker, header, next - header->size);
 		offset = next;
 	}
+	uint64_t left = cuts[piece];
+	session_leave_behind(reduction->session, &left, end, 0);
 }
 
 static void finish_worker(void *context, unsigned int index, size_t number)

@@ -164,13 +164,14 @@ static void scan_slice(void *context, unsigned int worker, size_t number)
 	const struct reader *reader = scan->session->reader;
 	struct slice *slice = &scan->slices[number];
 	uint64_t limit = number + 1 < scan->slice_count ? slice[1].limit : reader->data_end, next_cut = 0;
-	uint64_t offset = slice->begin = find_record(reader, slice->limit);
+	uint64_t offset = slice->begin = find_record(reader, slice->limit), left = offset;
 	if (worker == 0)
 		session_report_progress(scan->session, slice->limit);
 	while (offset < limit && slice->others.len < OTHERS_MAX) {
 		if (offset >= next_cut) {
 			vec_push(&slice->cuts, offset);
 			next_cut = cut_behind(scan, offset);
+			session_leave_behind(scan->session, &left, offset, 0);
 		}
 		uint64_t hopped_to = hop_samples(scan->session, &slice->hopped, offset, next_cut < limit ? next_cut : limit);
 		if (hopped_to != offset) {
@@ -244,6 +245,8 @@ static struct error *take_slice(struct scan *scan, struct slice *slice, struct s
 	hopped_count(&slice->hopped, scan->session);
 	slice->hopped = (struct hopped){0};
 	source->offset = slice->end;
+	uint64_t left = slice->begin;
+	session_leave_behind(scan->session, &left, slice->end, 0);
 	return error;
 }
 
@@ -254,7 +257,7 @@ static struct error *take_records(struct scan *scan, bool hops)
 	struct source source;
 	struct error *error = NULL;
 	const struct record_header *header;
-	uint64_t offset, next_cut = 0, next_progress = session->reader->data_offset + PROGRESS_DISTANCE;
+	uint64_t offset, next_cut = 0, left = session->reader->data_offset, next_progress = left + PROGRESS_DISTANCE;
 	struct slice *slice = scan->slices, *slices_end = slice + scan->slice_count;
 	source_init(&source, session->reader, true);
 	for (;;) {
@@ -276,6 +279,7 @@ static struct error *take_records(struct scan *scan, bool hops)
 		take_record(scan, header, offset);
 		if (offset >= next_progress) {
 			session_report_progress(session, offset);
+			session_leave_behind(session, &left, offset, PROGRESS_DISTANCE);
 			next_progress = offset + PROGRESS_DISTANCE;
 		}
 		if (hops && header->type == RECORD_SAMPLE) {
@@ -283,6 +287,7 @@ static struct error *take_records(struct scan *scan, bool hops)
 			source.offset = hop_samples(session, &scan->hopped, source.offset, end < slice_begin ? end : slice_begin);
 		}
 	}
+	session_leave_behind(session, &left, source.offset, 0);
 	vec_push(&session->private->cuts, source.offset);
 	source_deinit(&source);
 	return error;
@@ -299,7 +304,7 @@ struct error *scan_records(struct session *session, struct order *sideband)
 	session_report_progress(session, 0);
 	if (hops)
 		scan_slices(&scan);
-	struct page_ahead *ahead = scan.slices ? NULL : page_ahead_start(session->reader, session->jobs);
+	struct page_ahead *ahead = scan.slices || private->options.sparing ? NULL : page_ahead_start(session->reader, session->jobs);
 	struct error *error = take_records(&scan, hops);
 	page_ahead_end(ahead);
 	hopped_count(&scan.hopped, session);

@@ -13,6 +13,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+/* What the side-band's reading leaves in memory behind it (options.sparing). */
+enum { LEFT_DISTANCE = 16 << 20 };
+
 /* ---- times ---- */
 
 /* Where times are in their records. */
@@ -109,6 +112,14 @@ void session_follow_readings(const struct session *session, const struct record_
 		;
 }
 
+void session_leave_behind(const struct session *session, uint64_t *left, uint64_t offset, uint64_t distance)
+{
+	if (!session->private->options.sparing || offset < *left + distance)
+		return;
+	reader_forget(session->reader, *left, offset);
+	*left = offset;
+}
+
 bool session_passes_over(const struct session *session, uint32_t type, uint16_t misc)
 {
 	const struct session_options *options = &session->private->options;
@@ -162,7 +173,9 @@ struct error *session_prepare(struct session *session)
 	struct error *error = scan_records(session, &sideband);
 	order_finish(&sideband);
 	struct order_item item;
+	uint64_t left = session->reader->data_offset;
 	while (!error && order_pop(&sideband, &item)) {
+		session_leave_behind(session, &left, item.offset, LEFT_DISTANCE);
 		const struct record_header *header = session_stable_record(session, item.offset);
 		if (header && apply_is_sideband(header->type))
 			session_apply_in_order(session, header, session_record_time(session, header), item.time);

@@ -62,6 +62,7 @@ struct session_options {
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool kernel_only;  /* nobody asks for addresses of programs: maps of processes are passed over */
 	bool threadless;   /* … nor for threads: their names, beginnings and ends are, too */
+	bool sparing;	   /* what a pass over all records has read of a file leaves our memory, which others need more */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
 	/* With `streaming`, for what runs for days: what has ended is forgotten now and then, so that the machine stays as large as what is
 	 * there (machine_forget()). It happens when a FINISHED_ROUND is applied: pointers to threads, maps and their names that were got

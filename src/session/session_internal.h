@@ -221,3 +221,5 @@ size_t session_read_ahead(struct session *session, struct order_item *ret, size_
 struct error *session_prepare(struct session *session);
 /* How far a pass is: 0 at its beginning, data_end at its end. For the thread that opened the session. */
 void session_report_progress(const struct session *session, uint64_t offset);
+/* options.sparing: what lies before `offset` is read for now, and leaves memory from *left on, once that is so many bytes. */
+void session_leave_behind(const struct session *session, uint64_t *left, uint64_t offset, uint64_t distance);

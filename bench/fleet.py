@@ -135,7 +135,7 @@ def measure_cluster(options, perf, program):
     try:
         cluster.start()
         first, servers = cluster.servers[0][0], cluster.all()
-        subprocess.run([perf, "agent", "schema", "clickhouse", "--cluster", "fleet", "--create", first.url()], check=True)
+        cluster.make_tables(perf)
         for minute in range(options.cluster):
             with Timed(*servers) as timed:
                 send_windows(cluster, program, options.hosts, minute)

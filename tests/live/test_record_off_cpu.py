@@ -341,7 +341,7 @@ def test_stacks_of_waits_that_last_are_kept(sleeping, perf, tmp_path):
     """Stacks that no wait began with for long are forgotten: not that of a wait which goes on, and who waits there again has it."""
     (tmp_path / "patient.c").write_text(PATIENT)
     subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-pthread", "-o", tmp_path / "many", tmp_path / "patient.c"], check=True)
-    waits = sleeping("-m", "4M", "--", tmp_path / "many")
+    waits = sleeping("-m", "32M", "--", tmp_path / "many")  # which holds all of them
     assert len(waits) > 1 << 14
     for comm, place, count in (("patient", "await_byte", 3), ("busy", "rest", 2)):
         stacks = stacks_of(perf, tmp_path / "perf.data", "offcpu-time", comm)

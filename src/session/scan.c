@@ -258,14 +258,16 @@ static struct error *take_records(struct scan *scan, bool hops)
 	struct error *error = NULL;
 	const struct record_header *header;
 	uint64_t offset, next_cut = 0, left = session->reader->data_offset, next_progress = left + PROGRESS_DISTANCE;
-	struct slice *slice = scan->slices, *slices_end = slice + scan->slice_count;
+	size_t next = 0;
 	source_init(&source, session->reader, true);
 	for (;;) {
-		while (slice < slices_end && (slice->begin < source.offset || slice->begin == UINT64_MAX))
-			slice++;
-		uint64_t slice_begin = slice < slices_end ? slice->begin : UINT64_MAX;
-		if (slice_begin == source.offset && slice->end > slice->begin) {
-			if ((error = take_slice(scan, slice++, &source)))
+		while (next < scan->slice_count && (scan->slices[next].begin < source.offset || scan->slices[next].begin == UINT64_MAX))
+			next++;
+		struct slice *slice = next < scan->slice_count ? &scan->slices[next] : NULL;
+		uint64_t slice_begin = slice ? slice->begin : UINT64_MAX;
+		if (slice && slice->begin == source.offset && slice->end > slice->begin) {
+			next++;
+			if ((error = take_slice(scan, slice, &source)))
 				break;
 			next_cut = cut_behind(scan, *vec_last(&session->private->cuts));
 			continue;

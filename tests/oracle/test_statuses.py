@@ -28,8 +28,11 @@ def words(request):
 def test_of_the_program(perf, oracle, words, end, tmp_path):
     ours = {perf(*words, "sh", "-c", end, cwd=tmp_path).returncode for _ in range(3)}
     assert len(ours) == 1
-    # The kernel's tool now and then says 0 of `stat` in place of the program's status.
-    assert any(oracle(*words, "sh", "-c", end, cwd=tmp_path).returncode in ours for _ in range(20 if words[0] == "stat" else 1))
+    # The kernel's tool now and then says another in place of the program's status: often 0 of `stat`, and of `record` on a busy machine.
+    theirs = []
+    while not ours.intersection(theirs) and len(theirs) < 20:
+        theirs.append(oracle(*words, "sh", "-c", end, cwd=tmp_path).returncode)
+    assert ours.intersection(theirs), (ours, theirs)
 
 
 def ended_by(tool, words, number, folder):

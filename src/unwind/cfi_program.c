@@ -145,6 +145,12 @@ static int64_t scaled(const struct machine_state *state, uint64_t factor)
 	return (int64_t)(factor * (uint64_t)state->cie->data_align);
 }
 
+static void set_offset(struct machine_state *state, struct cursor *at, enum cfi_kind kind, bool is_signed)
+{
+	uint64_t reg = leb128_unsigned(at);
+	set_rule(state, reg, kind, scaled(state, is_signed ? (uint64_t)leb128_signed(at) : leb128_unsigned(at)));
+}
+
 static uint64_t read_delta(uint8_t op, struct cursor *at)
 {
 	return op == DW_CFA_advance_loc1 ? cursor_u8(at) : op == DW_CFA_advance_loc2 ? cursor_u16(at) : cursor_u32(at);
@@ -164,20 +170,12 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 	case DW_CFA_advance_loc4:
 		return advance(state, read_delta(op, at));
 	case DW_CFA_offset_extended:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, leb128_unsigned(at)));
-		return 1;
 	case DW_CFA_offset_extended_sf:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
+		set_offset(state, at, CFI_AT_OFFSET, op == DW_CFA_offset_extended_sf);
 		return 1;
 	case DW_CFA_val_offset:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, leb128_unsigned(at)));
-		return 1;
 	case DW_CFA_val_offset_sf:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
+		set_offset(state, at, CFI_IS_OFFSET, op == DW_CFA_val_offset_sf);
 		return 1;
 	case DW_CFA_restore_extended:
 		restore_rule(state, leb128_unsigned(at));

@@ -12,7 +12,7 @@
 #include "capture/afterwards.h"
 #include "capture/gather/gather.h"
 #include "capture/off_cpu_samples.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/recorder.h"
 #include "capture/stack_chains.h"
 #include "capture/stack_way.h"

@@ -40,7 +40,7 @@ struct recorder_sink {
 
 struct stack_chains;  /* capture/stack_chains.h */
 struct trace_plan;    /* capture/traces/trace_plan.h */
-struct python_frames; /* capture/python_frames.h */
+struct python_frames; /* capture/python/python_frames.h */
 
 /* What has records of its own beside the rings, in the same rounds. */
 struct recorder_source {
@@ -71,7 +71,7 @@ struct recorder_options {
 	bool timestamp_filename;
 
 	struct stack_walker *walker;  /* of events with stack_walked, and of `source`; or NULL */
-	struct python_frames *python; /* of chains (capture/python_frames.h); or NULL */
+	struct python_frames *python; /* of chains (capture/python/python_frames.h); or NULL */
 
 	uint64_t max_size;	 /* bytes; 0 = no limit */
 	bool start_disabled;	 /* events are enabled later: by the edges, or when the control channel says so */

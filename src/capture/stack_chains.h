@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "capture/python_reader.h"
+#include "capture/python/python_reader.h"
 #include "capture/stack_sizes.h"
 #include "capture/stacks/stack_ahead.h"
 #include "capture/stacks/stack_walker.h"

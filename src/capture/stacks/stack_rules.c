@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "capture/python/python_layout.h"
 #include "unwind/file_rows.h"
 #include "unwind/tables.h"
 
@@ -73,7 +74,7 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 {
 	enum { ALIGN = 1 << USER_STACKS_BLOCK_BITS };
 	struct user_stacks_interpreter interpreter;
-	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
+	bool has_python = walker->python && wanted->dso && python_layout_describe(resolver, wanted->dso, &interpreter);
 
 	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
 		wanted->begin = wanted->end = 0;

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "bpf/user_stacks.h"
 #include "capture/counting/counter_set.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/sampling.h"
 #include "kernel/ring_set.h"
 #include "perfdata/layout.h"

@@ -17,7 +17,7 @@
  * Used by one thread. */
 #pragma once
 
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "unwind/unwind.h"
 
 struct python_reader;

@@ -141,6 +141,18 @@ def test_time_off_the_cpu(recorded, perf):
     assert any("offcpu-time" in block and "py::pause:" in block and f"{PROGRAM.name}:{line}\n" in block for block in blocks)
 
 
+@pytest.mark.parametrize("version", ["0x030d0af0", "0x030e0af0", "0x030f02f0"])
+@pytest.mark.parametrize("free", [0, 1], ids=["", "free-threaded"])
+def test_layouts(perf, bpf, tracefs, tmp_path, monkeypatch, version, free):
+    """Of versions that aren't installed: of what each build has elsewhere, and of a function that evaluates in two parts."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program, data = tmp_path / "layouts", tmp_path / "perf.data"
+    subprocess.run(["cc", "-O2", "-rdynamic", f"-DVERSION={version}", f"-DFREE={free}", "-o", program, PROGRAM.parent / "python_layouts.c"], check=True)
+    perf("record", "-g", "-e", EVENT, "-o", data, "--", program, stdin=subprocess.DEVNULL)
+    stacks = next(iter(frames_of(perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout).values()))
+    assert stacks == 40 * [[("layouts.py", 12, "outer"), ("layouts.py", 24, "inner")]]
+
+
 REPLACED = """import os, sys, time
 def before():
     for _ in range(20): os.getppid()

@@ -45,7 +45,7 @@ struct code {
 	struct {
 		uint64_t size;
 		uint16_t *copies[2];
-	} *copies;
+	} * copies;
 #endif
 	uint16_t instructions[16];
 };
@@ -92,42 +92,49 @@ struct runtime {
 	struct interpreter *newest;
 };
 struct runtime _PyRuntime = {.words = {
-	[1] = VERSION,
-	[2] = FREE,
-	[5] = offsetof(struct runtime, newest),
-	[8] = offsetof(struct interpreter, next),
-	[9] = offsetof(struct interpreter, threads),
-	[WORDS(21, 24, 24)] = offsetof(struct thread, next),
-	[WORDS(23, 26, 26)] = offsetof(struct thread, frame),
-	[WORDS(25, 28, 31)] = offsetof(struct thread, number),
-	[WORDS(29, 32, 40)] = offsetof(struct frame, previous),
-	[WORDS(30, 33, 41)] = offsetof(struct frame, executable),
-	[WORDS(31, 34, 42)] = offsetof(struct frame, instruction),
-	[WORDS(33, 36, 44)] = offsetof(struct frame, owner),
+				     [1] = VERSION,
+				     [2] = FREE,
+				     [5] = offsetof(struct runtime, newest),
+				     [8] = offsetof(struct interpreter, next),
+				     [9] = offsetof(struct interpreter, threads),
+				     [WORDS(21, 24, 24)] = offsetof(struct thread, next),
+				     [WORDS(23, 26, 26)] = offsetof(struct thread, frame),
+				     [WORDS(25, 28, 31)] = offsetof(struct thread, number),
+				     [WORDS(29, 32, 40)] = offsetof(struct frame, previous),
+				     [WORDS(30, 33, 41)] = offsetof(struct frame, executable),
+				     [WORDS(31, 34, 42)] = offsetof(struct frame, instruction),
+				     [WORDS(33, 36, 44)] = offsetof(struct frame, owner),
 #if WITH_COPIES
-	[WORDS(0, 38, 46)] = offsetof(struct frame, copy),
-	[WORDS(0, 49, 57)] = offsetof(struct code, copies),
+				     [WORDS(0, 38, 46)] = offsetof(struct frame, copy),
+				     [WORDS(0, 49, 57)] = offsetof(struct code, copies),
 #endif
-	[WORDS(35, 40, 48)] = offsetof(struct code, file),
-	[WORDS(37, 42, 50)] = offsetof(struct code, name),
-	[WORDS(38, 43, 51)] = offsetof(struct code, lines),
-	[WORDS(39, 44, 52)] = offsetof(struct code, first_line),
-	[WORDS(43, 48, 56)] = offsetof(struct code, instructions),
-	[WORDS(45, 51, 59)] = offsetof(struct object, type),
-	[WORDS(66, 76, 88)] = offsetof(struct bytes, content),
-	[WORDS(68, 78, 90)] = offsetof(struct text, state),
-	[WORDS(69, 79, 91)] = offsetof(struct text, length),
-	[WORDS(70, 80, 92)] = offsetof(struct text, characters),
-	[0] = 0x7970677562656478, /* "xdebugpy" */
-}};
+				     [WORDS(35, 40, 48)] = offsetof(struct code, file),
+				     [WORDS(37, 42, 50)] = offsetof(struct code, name),
+				     [WORDS(38, 43, 51)] = offsetof(struct code, lines),
+				     [WORDS(39, 44, 52)] = offsetof(struct code, first_line),
+				     [WORDS(43, 48, 56)] = offsetof(struct code, instructions),
+				     [WORDS(45, 51, 59)] = offsetof(struct object, type),
+				     [WORDS(66, 76, 88)] = offsetof(struct bytes, content),
+				     [WORDS(68, 78, 90)] = offsetof(struct text, state),
+				     [WORDS(69, 79, 91)] = offsetof(struct text, length),
+				     [WORDS(70, 80, 92)] = offsetof(struct text, characters),
+				     [0] = 0x7970677562656478, /* "xdebugpy" */
+			     }};
 
 enum { KIND = WITH_COPIES ? 8 : 2 }; /* where the width of characters is in the state; behind it are two bits: in one piece, ASCII */
-#define TEXT(CHARACTERS) {.length = sizeof(CHARACTERS) - 1, .state = 1u << KIND | 3u << (KIND + 3), .characters = CHARACTERS}
-#define OBJECT {.type = PyCode_Type}
+#define TEXT(CHARACTERS)                                                                                           \
+	{                                                                                                          \
+		.length = sizeof(CHARACTERS) - 1, .state = 1u << KIND | 3u << (KIND + 3), .characters = CHARACTERS \
+	}
+#define OBJECT                      \
+	{                           \
+		.type = PyCode_Type \
+	}
 
 static struct text file = TEXT("layouts.py"), outer_name = TEXT("outer"), inner_name = TEXT("Class.inner");
 /* Two instructions of the first line, two of the second one after it, two four lines on. */
-static struct bytes lines = {.many = {.size = 8}, .content = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 12 << 3 | 1, 0, 0, 0x80 | 13 << 3 | 1, 4 << 1}};
+static struct bytes lines = {.many = {.size = 8},
+			     .content = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 12 << 3 | 1, 0, 0, 0x80 | 13 << 3 | 1, 4 << 1}};
 #if WITH_COPIES
 static uint16_t copied[16];
 static struct {
@@ -158,7 +165,8 @@ __attribute__((cold, noinline)) static void fail(int status)
 /* Beginning, as the interpreter does, with an entry that is only a mark. */
 __attribute__((noinline, used, externally_visible)) void *_PyEval_EvalFrameDefault(struct thread *state, struct frame *frame, int kind)
 {
-	struct frame entry = {.previous = state->frame, .owner = 3}, called = {.previous = frame, .executable = (uintptr_t)&inner | (MINOR > 13)};
+	struct frame entry = {.previous = state->frame, .owner = 3},
+		     called = {.previous = frame, .executable = (uintptr_t)&inner | (MINOR > 13)};
 
 	frame->previous = &entry;
 	called.instruction = inner.instructions + 5;

@@ -1,6 +1,7 @@
-/* Has frames as CPython 3.13 to 3.15 have them, and tells where their members are, as its interpreters do: for versions that aren't installed. VERSION is Py_Version, FREE 1 for builds without the
- * lock that threads share. outer() at line 12 of layouts.py calls inner(), which is at line 24, of a copy of its instructions where threads have such: it asks for the parent's id. Then it waits for
- * the end of its input, with its stack as it was.
+/* Has frames as CPython 3.13 to 3.15 have them, and tells where their members are, as its interpreters do: for versions that aren't
+ * installed. VERSION is Py_Version, FREE 1 for builds without the lock that threads share. outer() at line 12 of layouts.py calls inner(),
+ * which is at line 24, of a copy of its instructions where threads have such: it asks for the parent's id, and waits for the end of its
+ * input.
  *
  * The function that evaluates does that in a part that the compiler lays somewhere else. */
 #include <stddef.h>

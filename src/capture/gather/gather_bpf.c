@@ -3,7 +3,7 @@
 #include "capture/gather/gather_internal.h"
 
 #include "base/hash.h"
-#include "bpf/own_programs.h"
+#include "bpf/own/own_programs.h"
 #include "kernel/bpf/bpf_programs.h"
 
 static bool has_btf(const struct features *features, uint32_t id)

@@ -1,7 +1,7 @@
 /* Asks the kernel to measure, and adds up what it tells of each program. */
-#include "bpf/run_time.h"
+#include "bpf/own/run_time.h"
 
-#include "bpf/own_programs.h"
+#include "bpf/own/own_programs.h"
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>

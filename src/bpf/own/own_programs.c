@@ -1,6 +1,6 @@
 /* The kernel tells of a program, as of any other file that is open, in /proc/self/fdinfo (kernel/bpf/syscall.c, bpf_prog_show_fdinfo): so
  * that nobody has to list which ones there are. */
-#include "bpf/own_programs.h"
+#include "bpf/own/own_programs.h"
 
 #include "base/strbuf.h"
 #include "kernel/proc.h"

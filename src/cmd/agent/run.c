@@ -103,6 +103,7 @@ static struct error *open_session(struct agent *agent)
 	struct error *error = opening_begin(&agent->opening, &opening);
 	if (error)
 		return error;
+	agent->opening.session->machine->drops_files = true;
 	struct fold_options options;
 	samples_fold_options(SAMPLES_STACKS | SAMPLES_ADDRESSES, &options);
 	options.records = FOLD_RECORDS_DROPPED;

@@ -1,6 +1,6 @@
-/* Processes that come and go, for bench/agent_soak.py: `churn FOLDER PER-SECOND PART MICROSECONDS` starts so many a second, one after the other.
- * PART of 100 are files of ever new names, which are removed when they have run; the others are one file. Each works for so long. Writes how many there were when its
- * input ends. */
+/* Processes that come and go, for bench/agent_soak.py: `churn FOLDER PER-SECOND PART MICROSECONDS` starts so many a second, one after the
+ * other. PART of 100 are files of ever new names, which are removed when they have run; the others are one file. Each works for so long.
+ * Writes how many there were when its input ends. */
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -55,7 +55,8 @@ int main(int argc, char **argv)
 		return work(1000 * strtoull(argv[1], NULL, 10)) == 1;
 	if (argc != 5)
 		return 1;
-	const uint64_t between_ns = 1000000000 / strtoull(argv[2], NULL, 10), part = strtoull(argv[3], NULL, 10), begin = now_ns(CLOCK_MONOTONIC);
+	const uint64_t between_ns = 1000000000 / strtoull(argv[2], NULL, 10), part = strtoull(argv[3], NULL, 10),
+		       begin = now_ns(CLOCK_MONOTONIC);
 	int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct pollfd input = {.fd = 0, .events = POLLIN};
 	uint64_t count = 0;

@@ -154,7 +154,8 @@ static void shed_symbols(struct agent *agent)
 	give_back_memory();
 }
 
-/* All this has to be read again: so once a window. Rather a window that tells less, and says so, than a machine that has no memory left. */
+/* Symbols and rules have to be read again: so once a window. Pages of files are only mapped again. Rather a window that tells less, and
+ * says so, than a machine that has no memory left. */
 static void watch_memory(struct agent *agent)
 {
 	unsigned int used = agent_cost_memory(&agent->cost);
@@ -162,6 +163,8 @@ static void watch_memory(struct agent *agent)
 		return;
 	if (!agent->shed)
 		shed_memory(agent);
+	else if (used > AGENT_MEMORY_ALL)
+		give_back_memory();
 	agent->full = agent_cost_memory(&agent->cost) > AGENT_MEMORY_FULL;
 	if (agent->full)
 		log_warning("no memory is left: samples are dropped until the window ends");

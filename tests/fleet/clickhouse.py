@@ -167,8 +167,9 @@ class Cluster:
                 self.servers[-1].append(Server(folder / f"{number}-{replica}", cluster, ports))
 
     def keeper_answers(self):
+        """While it starts, it takes connections that it never answers nor closes: then another one is made."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port)) as asked:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as asked:
                 asked.sendall(b"srvr")
                 return b"standalone" in asked.recv(1 << 16, socket.MSG_WAITALL)
         except OSError:

@@ -352,7 +352,6 @@ static void drop_cache(struct stack_chains *chains)
 static void carry(void *context, struct carrying *carrying)
 {
 	struct stack_chains *chains = context;
-
 	if (!chains->machine->drops_files)
 		return;
 	mapped_files_carry(&chains->mapped, chains->machine, carrying);
@@ -370,10 +369,13 @@ static void forget_what_ended(struct stack_chains *chains)
 			return;
 	if (!machine_has_grown(chains->machine))
 		return;
+	uint64_t drops = chains->machine->drops;
 	machine_forget_but(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL,
 			   &(const struct machine_holder){carry, chains});
 	resolver_forget(chains->resolver);
 	drop_cache(chains);
+	if (chains->machine->drops != drops)
+		log_debug("stacks: files that nobody maps any more are forgotten");
 }
 
 void stack_chains_shed(struct stack_chains *chains)

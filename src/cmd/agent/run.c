@@ -163,7 +163,7 @@ static void watch_memory(struct agent *agent)
 		return;
 	if (!agent->shed)
 		shed_memory(agent);
-	else if (used > AGENT_MEMORY_ALL)
+	else if (used > AGENT_MEMORY_NEAR)
 		give_back_memory();
 	agent->full = agent_cost_memory(&agent->cost) > AGENT_MEMORY_FULL;
 	if (agent->full)
@@ -299,6 +299,17 @@ static void start(struct agent *agent)
 	agent_notify("READY=1");
 }
 
+static void forget_what_ended(struct agent *agent)
+{
+	const struct machine *machine = agent->opening.session->machine;
+	uint64_t drops = machine->drops;
+	if (!session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
+		return;
+	resolver_forget(agent->opening.resolver);
+	if (machine->drops != drops)
+		log_debug("samples: files that nobody maps any more are forgotten");
+}
+
 static void take_round(struct agent *agent, const struct record *round)
 {
 	agent_notify("WATCHDOG=1");
@@ -306,8 +317,7 @@ static void take_round(struct agent *agent, const struct record *round)
 	watch_memory(agent);
 	if (agent->reload || agent_window_is_over(agent))
 		end_window(agent);
-	if (session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
-		resolver_forget(agent->opening.resolver);
+	forget_what_ended(agent);
 }
 
 static struct error *loop(struct agent *agent)

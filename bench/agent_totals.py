@@ -28,7 +28,7 @@ PERF = os.environ.get("PERF", str(ROOT / "build/perf"))
 
 def functions(*words):
     """Samples of each."""
-    answer = subprocess.run([PERF, "report", "--format", "csv", "--no-children", "-s", "dso,sym", "-F", "+sample", *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+    answer = subprocess.run([PERF, "report", "--format", "csv", "--no-children", "-s", "dso,sym", "-F", "+sample", "--no-inline", *words], stdout=subprocess.PIPE, text=True, check=True).stdout
     return {(row["dso"], row["symbol"]): int(row["sample"]) for row in csv.DictReader(io.StringIO(answer)) if row["event"] != "event"}
 
 
@@ -56,7 +56,9 @@ def measure(folder, server, minutes):
 
 
 def compare(stored, recorded, count):
-    both = sorted(set(stored) | set(recorded), key=lambda name: -stored.get(name, 0) - recorded.get(name, 0))[:count]
+    # Files that have gone since have names in the database, addresses in the recording.
+    nameless = {file for names in (stored, recorded) for file, function in names if function[4:].startswith("0x")}
+    both = sorted((name for name in set(stored) | set(recorded) if name[0] not in nameless), key=lambda name: -stored.get(name, 0) - recorded.get(name, 0))[:count]
     squares, outside = 0, []
     for name in both:
         n, m = stored.get(name, 0), recorded.get(name, 0)

@@ -79,6 +79,7 @@ struct recorder_options {
 	const char *control;	 /* argument of --control, or NULL */
 	uint64_t flush_bytes;	 /* read a ring only when it holds so much; 0 = always */
 	uint64_t drain_every_ns; /* read the rings so often, however little is in them: somebody waits for the stream; 0 = not by time */
+	bool drops_files;	 /* nobody asks for ends of stacks: stack_chains_drop_files() */
 	bool reads_overwritten;	 /* overwrite rings, too, are read each time: else at the end, and when a snapshot is wanted */
 	enum recorder_affinity affinity;
 	unsigned int async_blocks; /* --aio: what at most waits for a thread that writes; 0 = there is none */

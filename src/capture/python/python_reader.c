@@ -169,6 +169,20 @@ static struct interpreter *interpreter_of(struct python_reader *reader, struct d
 	return (struct interpreter *)(uintptr_t)*at;
 }
 
+void python_reader_carry(struct python_reader *reader, const struct carrying *carrying)
+{
+	struct map64 kept = {0};
+
+	map64_each (slot, &reader->dsos) {
+		if (machine_keeps_file(carrying, (const struct dso *)(uintptr_t)slot->key))
+			*map64_insert(&kept, slot->key, NULL) = slot->value;
+		else
+			free(map64_pointer(slot));
+	}
+	map64_deinit(&reader->dsos);
+	reader->dsos = kept;
+}
+
 /* Whether an interpreter evaluates there. *map is kept from address to address. */
 static bool evaluates(struct python_reader *reader, uint64_t address, const struct map **map, struct evaluation *ret)
 {

@@ -26,6 +26,9 @@ struct python_reader *python_reader_create(struct python_frames *frames, struct 
 /* NULL is fine. */
 void python_reader_destroy(struct python_reader *reader);
 
+/* Part of a struct machine_holder, of the resolver's machine. */
+void python_reader_carry(struct python_reader *reader, const struct carrying *carrying);
+
 /* Adds frames of Python, as programs send them (USER_STACKS_PYTHON_MARK), to the chain that unwind_user() has made of `input`: `count`
  * addresses, with room for `max`. Returns how many there are then. */
 size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struct unwind_input *input, struct unwind_cache **cache,

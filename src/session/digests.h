@@ -1,8 +1,8 @@
 /* Digests of the samples that are in the order of time, or on their way from there to whose turn it is.
  *
- * A digest stays where it was made: what is put in order is the number of its place. Places are taken by blocks, by each thread that digests
- * some of its own, those first that were in use last, so that as much memory goes to and fro as there are samples in the order; they are
- * given back a turn's batch at a time.
+ * A digest stays where it was made: what is put in order is the number of its place. Places are taken by blocks, each thread its own, those
+ * first that were in use last, so that as much memory goes to and fro as there are samples in the order; they are given back a turn's batch
+ * at a time.
  *
  *	blocks   ▓▓▓▓ ▓▓▓░ ░░░░ ▓▓▓▓ ▓▓░░      ▓ has a digest whose turn hasn't passed
  *	                 └ the next one       └ … of another thread

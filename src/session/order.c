@@ -44,6 +44,18 @@ void order_pass(struct order *order, uint64_t time)
 	order->passed = true;
 }
 
+void order_push_all(struct order *order, const struct order_item *items, size_t count, const struct order_times *times)
+{
+	note_newest(order, times->newest);
+	if (times->passed && (!order->passed || times->newest_passed > order->newest_passed))
+		order->newest_passed = times->newest_passed;
+	order->passed |= times->passed;
+	order->held += count;
+	vec_reserve(&order->incoming, order->incoming.len + count);
+	memcpy(order->incoming.data + order->incoming.len, items, count * sizeof(*items));
+	order->incoming.len += count;
+}
+
 static bool item_before(const struct order_item *a, const struct order_item *b)
 {
 	return a->time < b->time || (a->time == b->time && a->offset < b->offset);

@@ -162,6 +162,7 @@ struct fold_places {
 	const struct maps_piece *last[2][FOLD_LAST_MAPS];
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
+	uint64_t symbol_mask;
 	bool ranges;			 /* some of which are of all addresses around it */
 	bool one_nowhere;		 /* what isn't mapped is one frame */
 	uint32_t nowhere[FOLD_CPUMODES]; /* frame of what isn't mapped, where that is one */

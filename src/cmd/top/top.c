@@ -8,6 +8,8 @@
 
 #include "app/command.h"
 #include "base/clock.h"
+#include "base/files/mapping.h"
+#include "base/files/program_pages.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/attached.h"
@@ -177,10 +179,20 @@ static void forget(struct top *top)
 	malloc_trim(0);
 }
 
-/* Large arrays go back as soon as they are freed: with each screen they are made anew, with other sizes. */
+/* Large arrays go back as soon as they are freed: with each screen they are made anew, with other sizes. Threads live no longer
+ * than it takes to read /proc, and would leave a heap each. */
 static void prepare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_ARENA_MAX, 1);
+}
+
+void top_let_go(struct top *top)
+{
+	mapping_forget_all();
+	if (!top->begun)
+		program_pages_forget();
+	top->begun = true;
 }
 
 bool top_take_round(struct top *top, struct error **ret_error)

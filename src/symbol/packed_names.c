@@ -24,7 +24,8 @@ struct packed_block {
 struct packed_names {
 	VEC(struct packed_block) blocks;
 	size_t bytes;
-	ZSTD_CCtx *packer; /* until the end */
+	ZSTD_CCtx *packer;   /* until the end */
+	ZSTD_DCtx *unpacker; /* from the first look on */
 	pthread_mutex_t lock;
 	int64_t unpacked; /* number of the block that is in `text` */
 	size_t used;	  /* bytes of `text`, while names are added */
@@ -81,7 +82,9 @@ char *packed_names_get(struct packed_names *names, uint32_t place)
 	pthread_mutex_lock(&names->lock);
 	if (names->unpacked != (int64_t)number) {
 		const struct packed_block *block = &names->blocks.data[number];
-		size_t size = ZSTD_decompress(names->text, BLOCK, block->bytes, block->size);
+		if (!names->unpacker && !(names->unpacker = ZSTD_createDCtx()))
+			mem_exhausted();
+		size_t size = ZSTD_decompressDCtx(names->unpacker, names->text, BLOCK, block->bytes, block->size);
 		if (ZSTD_isError(size))
 			mem_exhausted();
 		names->unpacked = (int64_t)number;
@@ -104,6 +107,7 @@ void packed_names_destroy(struct packed_names *names)
 		free(names->blocks.data[i].bytes);
 	vec_deinit(&names->blocks);
 	ZSTD_freeCCtx(names->packer);
+	ZSTD_freeDCtx(names->unpacker);
 	pthread_mutex_destroy(&names->lock);
 	free(names);
 }

@@ -215,6 +215,15 @@ bool top_is_due(const struct top *top)
 	return clock_now_ns(CLOCK_MONOTONIC) - top->interval.begin_ns >= top->options->delay_s * 1000000000;
 }
 
+/* Lines and types of data are remembered by their files, and so are places of memory accesses. */
+bool top_keeps_files(const struct report *report)
+{
+	bool keeps = report->by_line;
+	for (size_t i = 0; i < report->extras.keys.len; i++)
+		keeps |= (report->extras.keys.data[i]->flags & KEY_MEMORY) != 0;
+	return keeps;
+}
+
 /* ---- */
 
 /* The session, the report and the histories, then one table after the other. */
@@ -235,8 +244,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		error = report_prepare(report);
 	if (error)
 		return error;
-	/* Keys with more than a place keep files of their own. */
-	report->session->machine->drops_files = !report->extras.keys.len && !report->by_line;
+	report->session->machine->drops_files = !top_keeps_files(report);
 	open_rows(top);
 	if (screen || top->options->sym_annotate)
 		top_open_code(top);

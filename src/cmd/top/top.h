@@ -93,6 +93,8 @@ struct top {
 	struct machine_holder viewer; /* who else keeps pointers into the machine; or all zero */
 };
 
+/* top.c: whether a sort key needs files that nothing maps any more for longer than there are rows of them. */
+bool top_keeps_files(const struct report *report);
 /* top.c, after each table: pages of files that were looked at leave our memory, and what only the beginning needed of our own. */
 void top_let_go(struct top *top);
 /* top.c: takes the samples of a round, and lets the machine forget what neither runs nor is shown. False: there will be no other, because

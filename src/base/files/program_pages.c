@@ -1,5 +1,5 @@
-/* With each page that is touched the kernel maps the 64 KB around it, as far as they are in memory: after its start a program has nearly all
- * of itself and a part of each library. Only segments that nobody can write to are let go of: in others, relocations would be lost.
+/* With each page that is touched the kernel maps the 64 KB around it, as far as they are in memory: after its start a program has nearly
+ * all of itself and a part of each library. Only segments that nobody can write to are let go of: in others, relocations would be lost.
  */
 #include "base/files/program_pages.h"
 

@@ -3,9 +3,13 @@
  */
 #include "base/files/program_pages.h"
 
+#include "base/cleanup.h"
+
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,8 +28,22 @@ static int forget(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+/* A debugger's breakpoints are in pages that are a process's own. */
+static bool is_debugged(void)
+{
+	cleanup_fclose FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+	unsigned int tracer = 0;
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "TracerPid: %u", &tracer) == 1)
+			break;
+	return tracer;
+}
+
 void program_pages_forget(void)
 {
+	if (is_debugged())
+		return;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	dl_iterate_phdr(forget, &page);
 }

@@ -2,7 +2,7 @@
  * ones. */
 #include "base/mem.h"
 #include "capture/mapped_files.h"
-#include "capture/python_reader.h"
+#include "capture/python/python_reader.h"
 #include "made_records.h"
 
 #include <setjmp.h>

@@ -18,9 +18,9 @@ static const struct letter {
 	{                                                     \
 		letter, offsetof(struct itrace_options, flag) \
 	}
-	LETTER('b', branches), LETTER('c', calls),	 LETTER('r', returns),	  LETTER('w', ptwrites),
-	LETTER('p', power),    LETTER('f', first_level), LETTER('m', last_level), LETTER('t', tlb),
-	LETTER('a', remote),   LETTER('M', memory),	 LETTER('Z', timeless),	  LETTER('x', transactions),
+	LETTER('b', branches),	  LETTER('c', calls),	     LETTER('r', returns), LETTER('w', ptwrites),    LETTER('p', power),
+	LETTER('f', first_level), LETTER('m', last_level),   LETTER('t', tlb),	   LETTER('a', remote),	     LETTER('M', memory),
+	LETTER('Z', timeless),	  LETTER('x', transactions), LETTER('o', pebs),	   LETTER('I', event_trace),
 #undef LETTER
 };
 
@@ -31,8 +31,6 @@ static const struct refused {
 } REFUSED[] = {
 	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
 	{'d', "decoding writes no log: 'perf script -D' shows the packets"},
-	{'o', "records of PEBS in a trace don't become events"},
-	{'I', "event traces don't become events"},
 	{'q', "the trace is always decoded whole"},
 	{'A', "instructions per cycle aren't estimated"},
 	{'T', "times are always those of the recording"},
@@ -93,7 +91,8 @@ static struct error *refuse(char letter)
 	for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++)
 		if (REFUSED[i].letter == letter)
 			return error_new_kind(ERROR_USAGE, "'%c': %s", letter, REFUSED[i].why);
-	return error_new_kind(ERROR_USAGE, "unknown letter '%c'; known are i b c r x g G l L w p e f m t a M Z s, e.g. --itrace=i1000ibe",
+	return error_new_kind(ERROR_USAGE,
+			      "unknown letter '%c'; known are i b c r x w p o I e g G l L f m t a M Z s, e.g. --itrace=i1000ibe",
 			      isprint((unsigned char)letter) ? letter : '?');
 }
 
@@ -200,6 +199,8 @@ void itrace_options_default(struct itrace_options *ret, bool each)
 		.unchosen = true,
 		.calls = each,
 		.transactions = true,
+		.pebs = true,
+		.event_trace = true,
 		.ptwrites = true,
 		.power = true,
 		.errors = true,

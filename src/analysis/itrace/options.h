@@ -15,6 +15,7 @@ struct itrace_options {
 	bool none;     /* --no-itrace: nothing is decoded */
 	bool unchosen; /* nobody has said what is to be made: the decoder may make less, or more, for who adds up */
 	bool instructions, branches, calls, returns, transactions, ptwrites, power, errors;
+	bool pebs, event_trace;				   /* asked for; neither is decoded, and a trace that has them says so */
 	bool without_overflows, without_losses;		   /* of the errors */
 	bool first_level, last_level, tlb, remote, memory; /* of memory accesses */
 	bool timeless;					   /* times in the trace aren't used */

@@ -8,6 +8,7 @@
 #include "analysis/itrace/pt_info.h"
 #include "analysis/itrace/pt_internal.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <linux/perf_event.h>
@@ -93,6 +94,20 @@ static void choose(struct itrace_options *options)
 	itrace_options_add_chains(options);
 }
 
+/* What is asked for, unless it isn't in the trace anyway, and can't be made: libipt has no packets of it. */
+static void tell_missing(const struct itrace *itrace)
+{
+	static const uint64_t EVENT_TRACE = 1ull << 31; /* of RTIT_CTL, which the event's config is */
+	const struct event_list *events = &itrace->session->reader->events;
+	bool has_pebs = false;
+	for (size_t i = 0; i < events->events.len; i++)
+		has_pebs |= events->events.data[i]->attr.aux_output;
+	if (itrace->options.pebs && has_pebs)
+		log_warning("the trace has records of PEBS (aux-output), which aren't decoded: samples of these events are missing");
+	if (itrace->options.event_trace && itrace->source->attr.config & EVENT_TRACE)
+		log_warning("the trace has event packets (intel_pt/event/), which aren't decoded: interrupts are shown as branches only");
+}
+
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
 	struct error *error = trace_find_source(itrace, pt_info_word(info, PT_PMU_TYPE));
@@ -100,6 +115,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 		return error;
 	struct pt_state *state = itrace->state = mem_zalloc(sizeof(*state));
 	choose(&itrace->options);
+	tell_missing(itrace);
 	const uint64_t frequency_bits = pt_info_word(info, PT_MTC_FREQUENCY_BITS);
 	set_clock(itrace, info);
 	pt_config_init(&state->config);

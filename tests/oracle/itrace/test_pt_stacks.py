@@ -7,7 +7,7 @@ import pytest
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[2] / "lib")]
 import test_pt
-from traces import OVERFLOW, PT_HEAD, pt_ip, pt_recording, pt_sync, pt_tnt, pt_tsc, shown
+from traces import OVERFLOW, PT_BRANCHES, PT_HEAD, TSC_BIT, pt_ip, pt_recording, pt_sync, pt_tnt, pt_tsc, shown
 
 DEEP = """
 deep:	dec %edx
@@ -165,6 +165,18 @@ def test_no_room_for_more(perf, walk, tmp_path):
     path.write_bytes(pt_recording([(0, 0, -1, walk.start() + walk.rest() + pt_ip("pgd"))], before + lines + after, head=head))
     done = perf("script", "--itrace=G", "-F", "event,ip,sym", "-i", path)
     assert done.stdout.count("cycles:u") == 2 and done.stdout.count("leaf") == 1 and "no room" in perf("script", "-v", "--itrace=G", "-i", path).stderr
+
+
+def test_what_is_not_decoded(perf, oracle, walk, tmp_path):
+    """Records of PEBS and event packets: asked for they make nothing, and it is said where the trace may have them."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    done = perf("script", "--itrace=i1ibxwpoIe", "-i", path)
+    assert done.returncode == 0 and not done.stderr and done.stdout == shown(oracle, "script", "--itrace=i1ibxwpoIe", "-i", path)
+    path = walk.write(tmp_path / "events.data", walk.traces()["whole"], config=PT_BRANCHES | TSC_BIT | 1 << 31)
+    assert "event packets" in perf("script", "--itrace=bI", "-i", path).stderr and "event packets" not in perf("script", "--itrace=b", "-i", path).stderr
+    head = PT_HEAD + "event cycles:u config=0 type=0 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER flags=sample_id_all,aux_output ids=5,6\n"
+    (tmp_path / "pebs.data").write_bytes(pt_recording([(0, 0, -1, walk.traces()["whole"])], walk.records, head=head))
+    assert "records of PEBS" in perf("script", "--itrace=bo", "-i", tmp_path / "pebs.data").stderr and "PEBS" in perf("report", "--stdio", "-i", tmp_path / "pebs.data").stderr
 
 
 @pytest.mark.parametrize("letters,message", [("g0", "from 1 to 1024"), ("G1025", "addresses from 1 to 1024"), ("L0", "branches from 1 to 1024"), ("e+", "e-o without overflows"), ("be-", "with a sign")])

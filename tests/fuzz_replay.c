@@ -1,4 +1,4 @@
-/* Runs a fuzz target over the files and folders on its command line: the collected inputs replayed as an ordinary test. */
+/* fuzz-replay TARGET FILE…: runs the fuzz target of that name over files and folders: collected inputs replayed as an ordinary test. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -7,11 +7,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+typedef int fuzz_target(const uint8_t *data, size_t size);
+
+/* TARGETS is of the form "TARGET(reader) TARGET(jitdump)": each file's LLVMFuzzerTestOneInput() is compiled under another name. */
+#define TARGET(name) fuzz_target fuzz_##name;
+TARGETS
+#undef TARGET
+
+static const struct {
+	const char *name;
+	fuzz_target *run;
+} targets[] = {
+#define TARGET(name) {#name, fuzz_##name},
+	TARGETS
+#undef TARGET
+};
 
 static int replayed;
 
-static void replay_file(const char *path)
+static void replay_file(fuzz_target *run, const char *path)
 {
 	FILE *file = fopen(path, "re");
 	struct stat status;
@@ -23,16 +37,16 @@ static void replay_file(const char *path)
 	uint8_t *data = malloc(status.st_size ? (size_t)status.st_size : 1);
 	size_t size = data ? fread(data, 1, (size_t)status.st_size, file) : 0;
 	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
+	run(data, size);
 	free(data);
 	replayed++;
 }
 
-static void replay(const char *path)
+static void replay(fuzz_target *run, const char *path)
 {
 	struct stat status;
 	if (stat(path, &status) || !S_ISDIR(status.st_mode)) {
-		replay_file(path);
+		replay_file(run, path);
 		return;
 	}
 	struct dirent **entries;
@@ -41,7 +55,7 @@ static void replay(const char *path)
 		char child[4096];
 		snprintf(child, sizeof(child), "%s/%s", path, entries[i]->d_name);
 		if (entries[i]->d_name[0] != '.')
-			replay(child);
+			replay(run, child);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -50,8 +64,16 @@ static void replay(const char *path)
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		replay(argv[i]);
+	fuzz_target *run = NULL;
+	for (size_t i = 0; argc > 1 && i < sizeof(targets) / sizeof(*targets); i++)
+		if (!strcmp(targets[i].name, argv[1]))
+			run = targets[i].run;
+	if (!run) {
+		fprintf(stderr, "usage: fuzz-replay TARGET FILE...\n");
+		return 2;
+	}
+	for (int i = 2; i < argc; i++)
+		replay(run, argv[i]);
 	printf("%d inputs replayed\n", replayed);
 	return 0;
 }

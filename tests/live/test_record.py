@@ -17,15 +17,15 @@ import started  # noqa: E402
 
 pytestmark = pytest.mark.one_moment
 
-# Options and a command; PID is a process of ours. The counters that both open must have the same attributes. Those of the highest rate are not enabled: on a busy
-# virtual machine its timer may leave no time to what is measured.
+# Options and a command; PID is a process of ours. The counters that both open must have the same attributes. Those of the highest rates are not enabled: on a busy
+# virtual machine their timer may leave no time to what is measured.
 SAME_ATTRIBUTES = [
     "true",
     "-a true",
     "--call-graph fp -a true",
     "-F 99 true",
     "-D -1 -F max true",
-    "-c 1000 true",
+    "-D -1 -c 1000 true",
     "-e {cpu-clock,page-faults} true",
     "-e cpu-clock,page-faults true",
     "-e {cpu-clock,page-faults}:S true",

@@ -499,3 +499,26 @@ def test_script_tells_of_names_that_nothing_has(perf, chains, tmp_path, words, s
     (tmp_path / "perf.data").write_bytes(chains.read_bytes())
     done = perf("script", *words.split(), cwd=tmp_path)
     assert done.returncode == 0 and (said in done.stderr if said else "perf: " not in done.stderr), done.stderr
+
+
+SHARED = HEAD + "comm pid=8 tid=8 time=1 name=rare\n" + "".join(
+    f"mmap2 pid={pid} tid={pid} addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name=PROGRAM\n" for pid in (7, 8)) + "".join(
+    f"sample ip=HOT pid={pid} tid={pid} time={time} period=1 chain=user,HOT,MAIN\n" for time, pid in [(10, 8)] + [(20 + i, 7) for i in range(99)])
+
+
+@pytest.mark.parametrize("words, rows", [
+    ("--comm rare -s sym --no-children", [("1.00%", "hot")]), ("--comm prog -s sym --no-children", [("99.00%", "hot")]),
+    ("--pid 4194312 -s sym --no-children", [("1.00%", "hot")]), ("--tid 4194311 -s dso --no-children", [("99.00%", "prog")]),
+    ("--comm rare -s sym --children", [("1.00%", "hot"), ("1.00%", "main")]), ("-S hot -s comm --no-children", [("99.00%", "prog"), ("1.00%", "rare")]),
+    ("-S nothing -s comm --no-children", []), ("--comm rare -s comm,sym --no-children", [("1.00%", "hot")])])
+def test_filter_by_what_is_no_key(perf, program, tmp_path, words, rows):
+    """Samples that a filter leaves out are in no row, whichever came first: the kernel's tool shows all of a row if the first one passes, and none if it doesn't."""
+    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    at = {name.upper(): f"{int(re.search(rf'(.*) T {name}', symbols)[1], 16) + 4:#x}" for name in ("hot", "main")}
+    text = re.sub("HOT|MAIN", lambda found: at[found[0]], SHARED).replace("PROGRAM", str(program))
+    path = tmp_path / "shared.data"
+    path.write_bytes(recording.make(recording.of_absent(text)))
+    shown = text_of(perf, path, "-g", "none", *words.split())
+    found = [(line.split()[0], line.split()[-1]) for line in shown if not line.startswith("#")]
+    assert sorted(found) == sorted(rows), shown
+    assert "# Event count (approx.): 100" in shown

@@ -124,7 +124,8 @@ void fold_sample_complete(struct fold_sample *sample, struct machine *machine)
 		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
 }
 
-/* Other files have the numbers by which it knew them. Nothing waits: they went at the end of an epoch. */
+/* Other files have the numbers by which it knew them: of those that had no frame, which would have kept them. Nothing waits: they went at
+ * the end of an epoch. */
 static void __attribute__((noinline)) forget_places(struct fold_feed *feed)
 {
 	const struct fold_context *context = feed->context;

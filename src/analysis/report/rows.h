@@ -28,6 +28,7 @@ struct rows_options {
 	bool exclude_other; /* rows without a parent are filtered */
 	/* May be NULL: entries for which it is false add to totals, but rows whose first sample is such a one aren't shown. */
 	bool (*shown)(void *context, const struct fold *fold, const struct fold_entry *entry);
+	bool shown_only; /* such entries add to totals only: where rows hold both kinds, the first sample's would be chance */
 	/* May be NULL: rows for whose place it is false aren't shown, nor are their periods in the total of what is shown; their samples
 	 * are. */
 	bool (*place_shown)(void *context, const struct fold_frame *place);

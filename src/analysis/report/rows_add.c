@@ -203,10 +203,22 @@ static void add_entry(struct adder *adder, uint32_t index, uint32_t shared, int 
 	adder->period += entry->period;
 }
 
-/* Entries of other events and branches that lead nowhere have no row. */
-static bool is_added(const struct rows *rows, const struct fold_entry *entry)
+/* Entries of other events and branches that lead nowhere count nowhere. */
+static bool is_counted(const struct rows *rows, const struct fold_entry *entry)
 {
 	return rows_event(rows, entry) >= 0 && rows_self_place(rows, entry) != FOLD_NONE;
+}
+
+static bool is_left_out(const struct rows *rows, const struct fold_entry *entry)
+{
+	const struct rows_options *options = &rows->options;
+	return options->shown_only && !options->shown(options->context, rows->fold, entry);
+}
+
+/* Has a row. */
+static bool is_added(const struct rows *rows, const struct fold_entry *entry)
+{
+	return is_counted(rows, entry) && !is_left_out(rows, entry);
 }
 
 struct adding {
@@ -328,6 +340,16 @@ const struct stack_order *rows_stack_order(struct rows *rows)
 	return private->order;
 }
 
+static void add_totals_of_left_out(struct adder *adder)
+{
+	const struct rows *rows = adder->rows;
+	for (size_t i = 0; rows->options.shown_only && i < rows->fold->entry_count; i++) {
+		const struct fold_entry *entry = &rows->fold->entries[i];
+		if (is_counted(rows, entry) && is_left_out(rows, entry))
+			add_totals(adder, entry, (unsigned int)rows_event(rows, entry), rows_entry_extra(rows, entry));
+	}
+}
+
 void rows_add_all(struct rows *rows)
 {
 	unsigned int jobs = rows->options.jobs ? rows->options.jobs : 1;
@@ -342,6 +364,7 @@ void rows_add_all(struct rows *rows)
 	struct adder *sum = &adding.adders[0];
 	for (unsigned int i = 1; i < jobs; i++)
 		merge(sum, &adding.adders[i]);
+	add_totals_of_left_out(sum);
 	rows->rows = sum->set.rows.data;
 	rows->row_count = sum->set.rows.len;
 	rows->sums = sum->set.sums.data;

@@ -107,6 +107,23 @@ struct error *report_choose_keys(const struct report *report, const struct event
 	return NULL;
 }
 
+static bool tells(const struct report_keys *keys, const char *name)
+{
+	for (size_t i = 0; i < keys->identity_count; i++)
+		if (!strcmp(keys->identity[i]->name, name))
+			return true;
+	return false;
+}
+
+/* A filter by what no key tells: samples of both kinds would be in one row. The kernel's tool asks for the first one then. */
+static bool rows_would_mix(const struct report_options *options, const struct report_keys *keys)
+{
+	bool symbol = tells(keys, "symbol"), thread = tells(keys, "tid");
+	return (options->comms.names.len && !tells(keys, "comm")) || (options->pids.names.len && !thread && !tells(keys, "pid")) ||
+	       (options->tids.names.len && !thread) || (options->dsos.names.len && !symbol && !tells(keys, "dso")) ||
+	       (options->symbols.names.len && !symbol);
+}
+
 struct rows *report_make_rows(struct report *report, struct fold *fold, const struct event *const *events, size_t count,
 			      const struct report_keys *keys)
 {
@@ -130,6 +147,7 @@ struct rows *report_make_rows(struct report *report, struct fold *fold, const st
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_PRINT_NONE,
 		.exclude_other = options->exclude_other,
 		.shown = filtered ? report_shown : NULL,
+		.shown_only = filtered && rows_would_mix(options, keys),
 		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,
 		.most = report->most_rows,

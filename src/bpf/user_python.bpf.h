@@ -7,6 +7,8 @@
  *	thread ─► frame ─► frame ─► entry ─► frame ─► entry ─►		python_frame, and python_outer behind an entry
  *	          └─ of the innermost ─┘     └─ next one ─┘
  *
+ * Those of a thread end with an entry, too, which lies in its state since 3.15.
+ *
  * A frame leads to its code, which has a number here once it was told of: its name, file and lines go to the recorder then, since the
  * process may be gone soon. */
 #pragma once
@@ -42,7 +44,10 @@ static __always_inline void find_cframe(struct user_stacks_python *python, uint6
 
 static __always_inline bool evaluates(const struct mapping *mapping, uint64_t address)
 {
-	return mapping->code.python && (uint32_t)(address + mapping->to_file) - mapping->code.evaluates < mapping->code.evaluates_size;
+	const struct user_stacks_span *parts = mapping->code.evaluates;
+	uint32_t place = (uint32_t)(address + mapping->to_file);
+
+	return mapping->code.python && (place - parts[0].begin < parts[0].size || place - parts[1].begin < parts[1].size);
 }
 
 /* ---- threads, since CPython 3.13 ---- */
@@ -193,11 +198,24 @@ static __always_inline uint32_t number_code(struct walk *walk, const struct user
 	return now->number;
 }
 
+/* The first of the instructions that the frame runs: the code's own ones, or a thread's copy. 0: they can't be read. */
+static __always_inline uint64_t instructions_of(const struct walk *walk, const struct user_stacks_python *python, uint64_t code)
+{
+	uint32_t copy = (uint32_t)(frame_member(walk, python->frame_copy) >> 8 * (python->frame_copy & 7));
+	uint64_t copies;
+
+	if (!python->code_copies || !copy)
+		return code + python->code_instructions;
+	copies = read_word(code + python->code_copies);
+	return copies ? read_word(copies + sizeof(copies) * (1 + (uint64_t)copy)) : 0; /* behind how many there are */
+}
+
 /* Adds the next frame to the chain. False: there is none. */
 static __always_inline bool step_python(struct walk *walk)
 {
 	const struct user_stacks_python *python = bpf_map_lookup_elem(&pythons, &walk->python);
 	uint64_t frame = walk->python_frame, code, end, begun;
+	enum { TYPE = 8 };
 	bool is_end;
 
 	walk->python_frame = 0;
@@ -210,12 +228,12 @@ static __always_inline bool step_python(struct walk *walk)
 			end_by_thread(walk, frame, frame_member(walk, python->previous));
 		return false;
 	}
-	code = frame_member(walk, python->code);
+	code = frame_member(walk, python->code) & ~(uint64_t)USER_STACKS_PYTHON_TAGS;
 	if (bpf_probe_read_user(walk->code_words, sizeof(walk->code_words), (void *)code) ||
-	    walk->code_words[1] != python->code_type - walk->python_to_file)
+	    code_member(walk, TYPE + python->head) != python->code_type - walk->python_to_file)
 		return false;
 	if (code_member(walk, python->code_name) != code_member(walk, python->code_file)) { /* one string: the interpreter's own code */
-		begun = (frame_member(walk, python->instruction) - code - python->code_instructions) / 2 + 1;
+		begun = (frame_member(walk, python->instruction) - instructions_of(walk, python, code)) / 2 + 1;
 		walk->chain[walk->count & (USER_STACKS_DEPTH - 1)] =
 			USER_STACKS_PYTHON_MARK | (uint64_t)number_code(walk, python, code) << 24 | (begun & 0xffffff);
 		walk->count++;
@@ -229,17 +247,19 @@ static __always_inline bool step_python(struct walk *walk)
 static __always_inline void describe_text(struct walk *walk, const struct user_stacks_python *python, uint64_t string,
 					  struct user_stacks_text *text, uint8_t *to, uint32_t most)
 {
-	enum { LENGTH = 2, STATE = 4, KIND_SHIFT = 2, ASCII = 1 << 6 };
+	enum { LENGTH = 2, STATE = 4, ASCII = 1 << 4 };
 	uint64_t size;
+	uint32_t state;
 
-	text->length = text->state = 0;
-	if (bpf_probe_read_user(walk->text_words, sizeof(walk->text_words), (void *)string))
+	text->length = text->width = 0;
+	if (bpf_probe_read_user(walk->text_words, sizeof(walk->text_words), (void *)(string + python->head)))
 		return;
-	text->state = (uint32_t)walk->text_words[STATE];
-	size = walk->text_words[LENGTH] * (text->state >> KIND_SHIFT & 7);
+	state = (uint32_t)walk->text_words[STATE] >> (python->kind_shift & 31);
+	text->width = state & 7;
+	size = walk->text_words[LENGTH] * text->width;
 	if (size > most)
 		size = most;
-	string += text->state & ASCII ? python->text : python->wide_text;
+	string += state & ASCII ? python->text : python->wide_text;
 	if (!bpf_probe_read_user(to, (uint32_t)size, (void *)string))
 		text->length = (uint32_t)walk->text_words[LENGTH];
 }
@@ -259,10 +279,10 @@ static __always_inline uint64_t describe_code(struct walk *walk, uint32_t index)
 	record->first_line = news->first_line;
 	describe_text(walk, python, news->name, &record->name, record->name_text, sizeof(record->name_text));
 	describe_text(walk, python, news->file, &record->file, record->file_text, sizeof(record->file_text));
-	size = read_word(news->lines + SIZE);
+	size = read_word(news->lines + python->head + SIZE);
 	if (size > sizeof(record->lines))
 		size = sizeof(record->lines);
-	if (bpf_probe_read_user(record->lines, (uint32_t)size, (void *)(news->lines + BYTES)))
+	if (bpf_probe_read_user(record->lines, (uint32_t)size, (void *)(news->lines + python->head + BYTES)))
 		size = 0;
 	walk->code_word = USER_STACKS_HEAD(USER_STACKS_PYTHON, size);
 	return sizeof(walk->code_word) + sizeof(*record) - sizeof(record->lines) + size;

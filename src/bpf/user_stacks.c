@@ -325,8 +325,7 @@ static void add_interpreter(struct bpf_user_stacks *stacks, const struct user_st
 	    bpf_map__update_elem(map, &number, sizeof(number), &interpreter->python, sizeof(interpreter->python), BPF_ANY))
 		return;
 	code->python = ++stacks->pythons;
-	code->evaluates = interpreter->evaluates;
-	code->evaluates_size = interpreter->evaluates_size;
+	memcpy(code->evaluates, interpreter->evaluates, sizeof(code->evaluates));
 }
 
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, uint64_t begin,

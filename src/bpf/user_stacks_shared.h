@@ -69,13 +69,21 @@ struct user_stacks_place {
 	struct user_stacks_file file; /* inode 0: no file */
 };
 
+/* Bytes of a file. */
+struct user_stacks_span {
+	uint32_t begin, size;
+};
+
+/* Where _PyEval_EvalFrameDefault() is: compilers lay what they take for its cold part somewhere else, which may be most of it. */
+enum { USER_STACKS_PARTS = 2 };
+
 struct user_stacks_code {
 	uint32_t first_block; /* offset in the file >> USER_STACKS_BLOCK_BITS */
 	uint32_t blocks;      /* 0 = it has no rows: frame pointers are all that there is */
 	uint32_t first_word;
-	uint32_t copied;		    /* there was no room for its rows: stacks are copied */
-	uint32_t python;		    /* place in `pythons`, plus 1; 0 = it is no interpreter of Python */
-	uint32_t evaluates, evaluates_size; /* place of _PyEval_EvalFrameDefault() there, in bytes */
+	uint32_t copied; /* there was no room for its rows: stacks are copied */
+	uint32_t python; /* place in `pythons`, plus 1; 0 = it is no interpreter of Python */
+	struct user_stacks_span evaluates[USER_STACKS_PARTS];
 };
 
 /* An interpreter of Python (CPython) whose frames are read beside its C functions': where things are in its file, and in its structures.
@@ -95,16 +103,23 @@ struct user_stacks_python {
 	uint16_t next_interpreter;	      /* in an interpreter, by thread_number: `interpreter` leads to the newest one then */
 	uint16_t code, previous, instruction, end; /* in a frame */
 	uint8_t end_mask, end_value, end_counts;   /* the last frame of a C function has this there; it counts, or is only a mark */
-	uint8_t unused;
+	uint8_t kind_shift;			   /* in a string's state: how many bytes a character has */
 	uint16_t code_instructions, code_line, code_file, code_name, code_lines; /* in a code object */
 	uint16_t text, wide_text;						 /* in strings: characters, of ASCII and of others */
+	uint16_t head; /* how many bytes more than elsewhere the head of each object has */
+	uint16_t
+		code_copies; /* in a code object: where its instructions are, by the number that is in the frame; 0 = there are no copies */
+	uint16_t frame_copy; /* in a frame: that number; 0 = the code's own ones */
 	uint32_t cframe_below; /* how far below the canonical frame address struct _PyCFrame is; 0 = not known yet: the program finds out */
 };
-enum { USER_STACKS_PYTHONS = 16, USER_STACKS_PYTHON_FRAME = 80, USER_STACKS_PYTHON_CODE = 144 };
+enum { USER_STACKS_PYTHONS = 16, USER_STACKS_PYTHON_FRAME = 80, USER_STACKS_PYTHON_CODE = 160 };
 
-/* A file that has one: the program follows frames of the function that evaluates, which is at this place and has so many bytes. */
+/* A reference to an object, as since CPython 3.14 frames have it, says in these bits whether it counts. */
+enum { USER_STACKS_PYTHON_TAGS = 3 };
+
+/* A file that has one: the program follows frames of the function that evaluates. */
 struct user_stacks_interpreter {
-	uint32_t evaluates, evaluates_size;
+	struct user_stacks_span evaluates[USER_STACKS_PARTS];
 	struct user_stacks_python python;
 };
 
@@ -120,7 +135,7 @@ static inline bool user_stacks_is_python(uint64_t address)
 /* Told once, before the first chain that has its number. */
 enum { USER_STACKS_NAME = 256, USER_STACKS_PATH = 512, USER_STACKS_LINES = 8192, USER_STACKS_TOLD = 32 };
 struct user_stacks_text {
-	uint32_t length, state; /* characters; PyASCIIObject.state */
+	uint32_t length, width; /* characters; bytes of one: 1, 2 or 4 */
 };
 struct user_stacks_python_code {
 	uint32_t number, first_line;

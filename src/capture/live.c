@@ -12,7 +12,7 @@
 #include "capture/afterwards.h"
 #include "capture/gather/gather.h"
 #include "capture/off_cpu_samples.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/recorder.h"
 #include "capture/stack_chains.h"
 #include "capture/stack_way.h"
@@ -222,6 +222,7 @@ static void choose_recorder(const struct live_options *options, struct live *liv
 		.quiet = true,
 		.ring_pages = options->ring_pages,
 		.drain_every_ns = options->tick_ns ? options->tick_ns : TICK_NS,
+		.drops_files = true,
 		.reads_overwritten = true,
 		.start_disabled = options->delay_ms > 0,
 		.synthesize_tasks = true,

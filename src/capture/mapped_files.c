@@ -32,6 +32,26 @@ void mapped_files_note(struct mapped_files *files, const struct record_header *h
 	files->list.data[*at] = (struct mapped_file){.pid = record->pid, .start = record->start, .end = record->start + record->length};
 }
 
+void mapped_files_carry(struct mapped_files *files, const struct machine *machine, const struct carrying *carrying)
+{
+	struct mapped_files kept = {0};
+	bool is_new;
+
+	machine_each_dso (dso, machine) {
+		uint64_t hash = hash_file(dso->major, dso->minor, dso->inode);
+		const uint64_t *at = dso->inode && machine_keeps_file(carrying, dso) ? map64_find(&files->index, hash) : NULL;
+		if (!at)
+			continue;
+		uint64_t *place = map64_insert(&kept.index, hash, &is_new);
+		if (!is_new)
+			continue;
+		*place = kept.list.len;
+		vec_push(&kept.list, files->list.data[*at]);
+	}
+	mapped_files_deinit(files);
+	*files = kept;
+}
+
 /* What is mapped can be opened by who has CAP_CHECKPOINT_RESTORE, or CAP_SYS_ADMIN before Linux 5.9; the program that a process runs by
  * whoever may look at the process. */
 char *mapped_files_path(void *context, const struct dso *dso)

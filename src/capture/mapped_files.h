@@ -21,5 +21,7 @@ void mapped_files_deinit(struct mapped_files *files);
 
 /* A record of side-band; of a file the newest one counts. */
 void mapped_files_note(struct mapped_files *files, const struct record_header *header);
+/* Part of a struct machine_holder, of the machine that has the same maps: only files that it keeps are known from now on. */
+void mapped_files_carry(struct mapped_files *files, const struct machine *machine, const struct carrying *carrying);
 /* For symbol_options.mapped_path; the context is a struct mapped_files. */
 char *mapped_files_path(void *context, const struct dso *dso);

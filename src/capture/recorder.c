@@ -107,9 +107,12 @@ static struct error *open_chains(struct recorder *recorder)
 				      "--call-graph auto cannot be combined with --threads: it reads all buffers in one thread");
 	struct stack_walker *walker = recorder->options->walker;
 	struct error *error = walker ? stack_walker_start(walker, recorder->events, recorder->counters, &recorder->rings) : NULL;
-	return error ? error
-		     : stack_chains_open(recorder->events, recorder->sizes, walker, recorder->options->python, &recorder->rings,
-					 &recorder->chains);
+	if (!error)
+		error = stack_chains_open(recorder->events, recorder->sizes, walker, recorder->options->python, &recorder->rings,
+					  &recorder->chains);
+	if (!error && recorder->options->drops_files)
+		stack_chains_drop_files(recorder->chains);
+	return error;
 }
 
 /* One descriptor of each ring is watched, and never more than one: asking the kernel about a descriptor takes back that there is something

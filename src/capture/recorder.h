@@ -40,7 +40,7 @@ struct recorder_sink {
 
 struct stack_chains;  /* capture/stack_chains.h */
 struct trace_plan;    /* capture/traces/trace_plan.h */
-struct python_frames; /* capture/python_frames.h */
+struct python_frames; /* capture/python/python_frames.h */
 
 /* What has records of its own beside the rings, in the same rounds. */
 struct recorder_source {
@@ -71,7 +71,7 @@ struct recorder_options {
 	bool timestamp_filename;
 
 	struct stack_walker *walker;  /* of events with stack_walked, and of `source`; or NULL */
-	struct python_frames *python; /* of chains (capture/python_frames.h); or NULL */
+	struct python_frames *python; /* of chains (capture/python/python_frames.h); or NULL */
 
 	uint64_t max_size;	 /* bytes; 0 = no limit */
 	bool start_disabled;	 /* events are enabled later: by the edges, or when the control channel says so */
@@ -79,6 +79,7 @@ struct recorder_options {
 	const char *control;	 /* argument of --control, or NULL */
 	uint64_t flush_bytes;	 /* read a ring only when it holds so much; 0 = always */
 	uint64_t drain_every_ns; /* read the rings so often, however little is in them: somebody waits for the stream; 0 = not by time */
+	bool drops_files;	 /* nobody asks for ends of stacks: stack_chains_drop_files() */
 	bool reads_overwritten;	 /* overwrite rings, too, are read each time: else at the end, and when a snapshot is wanted */
 	enum recorder_affinity affinity;
 	unsigned int async_blocks; /* --aio: what at most waits for a thread that writes; 0 = there is none */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct python_frames; /* capture/python_frames.h */
+struct python_frames; /* capture/python/python_frames.h */
 
 enum callchain_mode { CALLCHAIN_UNSET, CALLCHAIN_NONE, CALLCHAIN_FP, CALLCHAIN_DWARF, CALLCHAIN_LBR, CALLCHAIN_AUTO };
 

@@ -137,6 +137,11 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	return NULL;
 }
 
+void stack_chains_drop_files(struct stack_chains *chains)
+{
+	chains->machine->drops_files = true;
+}
+
 void stack_chains_close(struct stack_chains *chains)
 {
 	if (!chains)
@@ -343,6 +348,19 @@ static void drop_cache(struct stack_chains *chains)
 	chains->cache = NULL;
 }
 
+/* Who has files beside the machine. */
+static void carry(void *context, struct carrying *carrying)
+{
+	struct stack_chains *chains = context;
+	if (!chains->machine->drops_files)
+		return;
+	mapped_files_carry(&chains->mapped, chains->machine, carrying);
+	if (chains->walker)
+		stack_walker_carry(chains->walker, carrying);
+	if (chains->python_reader)
+		python_reader_carry(chains->python_reader, carrying);
+}
+
 /* What runs for days forgets who has ended, when everything that was looked at the last time has been taken: what comes now is newer. */
 static void forget_what_ended(struct stack_chains *chains)
 {
@@ -351,9 +369,13 @@ static void forget_what_ended(struct stack_chains *chains)
 			return;
 	if (!machine_has_grown(chains->machine))
 		return;
-	machine_forget(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL);
+	uint64_t drops = chains->machine->drops;
+	machine_forget_but(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL,
+			   &(const struct machine_holder){carry, chains});
 	resolver_forget(chains->resolver);
 	drop_cache(chains);
+	if (chains->machine->drops != drops)
+		log_debug("stacks: files that nobody maps any more are forgotten");
 }
 
 void stack_chains_shed(struct stack_chains *chains)
@@ -402,6 +424,12 @@ static const struct maps *maps_of(struct stack_chains *chains, const struct samp
 	return thread_maps(machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time));
 }
 
+/* Ends are kept for longer than files that go. */
+static const struct dso *end_file(const struct stack_chains *chains, const struct dso *dso)
+{
+	return chains->machine->drops_files ? NULL : dso;
+}
+
 /* Returns how many addresses are in chains->ips. */
 static size_t unwind(struct stack_chains *chains, const struct event *event, const struct sample *sample)
 {
@@ -424,7 +452,7 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT, end.depth);
 	if (grows && reason == UNWIND_SHORT && sample->stack_size < SAMPLING_STACK_MAX)
 		reason = STACK_END_BEFORE_GROWTH;
-	stack_ends_add(&chains->ends, reason, end.dso, 1);
+	stack_ends_add(&chains->ends, reason, end_file(chains, end.dso), 1);
 	return count;
 }
 
@@ -475,7 +503,7 @@ static size_t unwind_copy(struct stack_chains *chains, const struct sample *samp
 		note_code(chains, &input, count);
 	if (chains->python_reader)
 		count = python_reader_add(chains->python_reader, sample->pid, &input, &chains->cache, chains->ips, count, depth);
-	*ret_end = (struct stack_end){.reason = end.reason, .dso = end.dso, .count = 1};
+	*ret_end = (struct stack_end){.reason = end.reason, .dso = end_file(chains, end.dso), .count = 1};
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 	chains->early += walked->copy->file.inode != 0;
 	if (walked->copy->file.inode && map)
@@ -494,7 +522,7 @@ static struct stack_end end_of(struct stack_chains *chains, const struct sample 
 					    : kind == USER_STACKS_CUT  ? UNWIND_DEPTH
 					    : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
 								       : unwind_lack_of_rules(chains->resolver, map, address),
-				  .dso = map ? map->dso : NULL,
+				  .dso = map ? end_file(chains, map->dso) : NULL,
 				  .count = 1};
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "capture/python_reader.h"
+#include "capture/python/python_reader.h"
 #include "capture/stack_sizes.h"
 #include "capture/stacks/stack_ahead.h"
 #include "capture/stacks/stack_walker.h"
@@ -33,6 +33,8 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 				struct python_frames *python, const struct ring_set *rings, struct stack_chains **ret);
 void stack_chains_close(struct stack_chains *chains);
 
+/* For what runs for days, and asks for no ends of stacks (stack_chains_ends()): files that nobody maps any more are forgotten. */
+void stack_chains_drop_files(struct stack_chains *chains);
 /* What runs before anything is in the rings: records as capture/synth/synth.h makes them. */
 void stack_chains_know(struct stack_chains *chains, const struct strbuf *records);
 /* Before events are enabled: reads the rules of what is going to run, where a program walks stacks. */
@@ -69,6 +71,6 @@ struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains);
 /* Of stacks that were copied. */
 struct python_reader_counts stack_chains_python(const struct stack_chains *chains);
 
-/* Why stacks weren't complete, so far; its dsos are the resolver's. */
+/* Why stacks weren't complete, so far; its dsos are the resolver's, but NULL after stack_chains_drop_files(). */
 struct stack_ends *stack_chains_ends(struct stack_chains *chains);
 struct resolver *stack_chains_resolver(struct stack_chains *chains);

@@ -71,6 +71,7 @@ static const char *const known_keys[] = {
 	"debuginfod.timeout",
 	"hist.percentage",
 	"record.build-id",
+	"record.compression-level",
 	"report.sort_order",
 	"report.children",
 	"report.percent-limit",

@@ -1,6 +1,6 @@
 /* The sender: a thread that sends the oldest batch of a spool until the engine has it. One lock for the spool and the counts, which
- * isn't held while something is sent; what is being sent is a copy, and its batch, the oldest, isn't dropped meanwhile: whether the
- * engine has it isn't known before it answers. */
+ * isn't held while something is sent; what is being sent is a copy. The oldest batch is never dropped for others: whether the engine has
+ * it, or a part of it, isn't known before it answers, nor what it had from whoever was killed. */
 #include "fleet/sender.h"
 
 #include "base/clock.h"
@@ -163,13 +163,13 @@ static void *run(void *context)
 
 /* ---- putting ---- */
 
-/* Drops the oldest batch that isn't being sent; false: there is none. */
+/* Drops the oldest batch of which the engine has nothing; false: there is none. */
 static bool make_room(struct sender *sender)
 {
-	size_t oldest = sender->sending;
-	if (oldest >= sender->spool->batches.len)
+	enum { FIRST_UNSENT = 1 };
+	if (sender->spool->batches.len <= FIRST_UNSENT)
 		return false;
-	drop(sender, oldest);
+	drop(sender, FIRST_UNSENT);
 	return true;
 }
 

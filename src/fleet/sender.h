@@ -4,8 +4,8 @@
  *
  * A batch is in the spool when sender_put() returns, and is sent by a thread of the sender's; after SINK_LATER the same batch is tried
  * again, at growing distances (1 s to 60 s, or as the engine says) with chance in them, so that a thousand agents don't come back at
- * once. The spool is bounded: the oldest batches are dropped for newer ones, and counted. Who is killed at any moment finds the rest of
- * the spool again.
+ * once. The spool is bounded: the oldest batches are dropped for newer ones, and counted, but not the very first, of which the engine may
+ * have a part. Who is killed at any moment finds the rest of the spool again.
  */
 #pragma once
 

@@ -17,11 +17,17 @@
 /* Fewer aren't worth that caches begin anew. */
 enum { DROPPED_LEAST = 256 };
 
-static bool is_kept(const struct machine *machine, const struct dso *dso)
+/* In an epoch of the machine. */
+static bool is_kept_in(uint64_t generation, const struct dso *dso)
 {
 	bool kind = dso->kind == DSO_FILE || dso->kind == DSO_ANON || dso->kind == DSO_JITDUMP || dso->kind == DSO_BPF ||
 		    dso->kind == DSO_KSYMBOL;
-	return !kind || dso->header_build_id || dso->generation + 1 >= machine->generation || dso->symtab || dso->unwind;
+	return !kind || dso->header_build_id || dso->generation + 1 >= generation || dso->symtab || dso->unwind;
+}
+
+static bool is_kept(const struct machine *machine, const struct dso *dso)
+{
+	return is_kept_in(machine->generation, dso);
 }
 
 void dso_destroy(struct dso *dso)
@@ -104,4 +110,10 @@ void machine_carry_file(struct carrying *carrying, const struct dso *dso)
 {
 	if (dso)
 		((struct dso *)dso)->generation = carrying->machine->generation + 1;
+}
+
+bool machine_keeps_file(const struct carrying *carrying, const struct dso *dso)
+{
+	const struct machine *machine = carrying->machine;
+	return !machine->drops_files || is_kept_in(machine->generation + 1, dso);
 }

@@ -154,7 +154,7 @@ struct machine {
 	VEC(struct thread *) threads;
 	VEC(struct dso *) dsos;	  /* NULL where one has gone: machine_each_dso() */
 	uint64_t drops;		  /* how often some have gone: who knows them by their indexes looks whether it has changed */
-	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but by maps and machine_carry_file(): machine_forget() */
+	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but as a struct machine_holder: machine_forget() */
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
 	struct map64 guests;	  /* … of those whose process is known, by its number: struct maps *; others have guest_maps */
@@ -271,6 +271,9 @@ const struct map *machine_carry_map(struct carrying *carrying, const struct map 
 const struct untrusted *machine_carry_name(struct carrying *carrying, const struct untrusted *name);
 /* A dso, which stays where it is, is kept; NULL is none. */
 void machine_carry_file(struct carrying *carrying, const struct dso *dso);
+/* Whether a dso stays though this holder doesn't carry it, which is known when all that he does carry has been. If not, he forgets it: it
+ * goes with this epoch, or one of the next ones. */
+bool machine_keeps_file(const struct carrying *carrying, const struct dso *dso);
 /* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 4 MB more. */
 bool machine_has_grown(const struct machine *machine);
 /* From now on nothing is added: asking is safe from many threads. */

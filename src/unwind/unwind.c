@@ -69,6 +69,7 @@ struct register_places {
 };
 
 struct unwind_cache {
+	uint64_t drops; /* the machine's when `rules` and `wholes` were looked up */
 	struct maps_cache maps;
 	struct register_places places;
 	struct near_rule *near;
@@ -76,16 +77,15 @@ struct unwind_cache {
 	struct cached_whole *wholes;
 };
 
-static struct unwind_cache *cache_of(struct unwind_cache **cache)
+static struct unwind_cache *create_cache(uint64_t drops)
 {
-	if (*cache)
-		return *cache;
-	*cache = mem_zalloc(sizeof(**cache));
-	maps_cache_init(&(*cache)->maps);
-	(*cache)->near = mem_zalloc_table(CACHE_NEAR, sizeof(*(*cache)->near));
-	(*cache)->rules = mem_zalloc_table(CACHE_RULES, sizeof(*(*cache)->rules));
-	(*cache)->wholes = mem_zalloc_array(CACHE_WHOLES, sizeof(*(*cache)->wholes));
-	return *cache;
+	struct unwind_cache *cache = mem_zalloc(sizeof(*cache));
+	cache->drops = drops;
+	maps_cache_init(&cache->maps);
+	cache->near = mem_zalloc_table(CACHE_NEAR, sizeof(*cache->near));
+	cache->rules = mem_zalloc_table(CACHE_RULES, sizeof(*cache->rules));
+	cache->wholes = mem_zalloc_array(CACHE_WHOLES, sizeof(*cache->wholes));
+	return cache;
 }
 
 void unwind_cache_destroy(struct unwind_cache *cache)
@@ -97,6 +97,19 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 	free(cache->rules);
 	free(cache->wholes);
 	free(cache);
+}
+
+/* Other files may have the numbers by which it knew them: then it begins anew. */
+static struct unwind_cache *cache_of(struct unwind_cache **cache, const struct resolver *resolver)
+{
+	uint64_t drops = resolver_machine(resolver)->drops;
+	if (*cache && (*cache)->drops != drops) {
+		unwind_cache_destroy(*cache);
+		*cache = NULL;
+	}
+	if (!*cache)
+		*cache = create_cache(drops);
+	return *cache;
 }
 
 static const struct arch_frames *find_frames(const char *arch, uint64_t abi)
@@ -450,7 +463,7 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 		   struct unwind_end *ret_end)
 {
 	struct unwind_walk walk = {
-		.input = input, .arch = find_frames(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
+		.input = input, .arch = find_frames(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache, resolver)};
 	*ret_end = (struct unwind_end){.reason = UNWIND_UNSUPPORTED};
 	if (!walk.arch || !input->registers || !start(&walk))
 		return 0;
@@ -480,7 +493,7 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 	uint64_t bit = arch_link_bit(walk.arch);
 	if (!(input->mask & bit) || !input->registers)
 		return 0;
-	walk.cache = cache_of(cache);
+	walk.cache = cache_of(cache, resolver);
 	walk.maps = maps_state_at(input->maps, input->time);
 	register_set(&walk.regs, walk.arch->numbers.ip, input->registers[__builtin_popcountll(input->mask & (bit - 1))]);
 	register_set(&walk.regs, walk.arch->numbers.sp, 0);

@@ -167,8 +167,9 @@ class Cluster:
                 self.servers[-1].append(Server(folder / f"{number}-{replica}", cluster, ports))
 
     def keeper_answers(self):
+        """While it starts, it takes connections that it never answers nor closes: then another one is made."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port)) as asked:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as asked:
                 asked.sendall(b"srvr")
                 return b"standalone" in asked.recv(1 << 16, socket.MSG_WAITALL)
         except OSError:
@@ -185,21 +186,30 @@ class Cluster:
             server.wait()
         return self
 
+    def revive(self):
+        """Where ZooKeeper answers late, servers of version 18.16 die of it (a null pointer in zkutil::ZooKeeper::createImpl). As everywhere, they are started again then.
+        Returns how many were."""
+        dead = [server for server in self.all() if server.process.poll() is not None]
+        for server in dead:
+            assert "zkutil::ZooKeeper::createImpl" in (server.folder / "logs/errors").read_text(errors="replace"), (server.folder / "output").read_text(errors="replace")
+            server.start()
+        return len(dead)
+
     def make_tables(self, perf):
-        """Where ZooKeeper answers late, servers of version 18.16 die of it (a null pointer in zkutil::ZooKeeper::createImpl). As everywhere, they are started again then; the
-        statements may be repeated."""
+        """A statement waits for three minutes for a server that has died: it is there again before that, and does its part. Statements may be repeated."""
+        words = [perf, "agent", "schema", "clickhouse", "--cluster", "fleet", "--create", self.servers[0][0].url()]
         for _ in range(5):
-            made = subprocess.run([perf, "agent", "schema", "clickhouse", "--cluster", "fleet", "--create", self.servers[0][0].url()], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False)
-            dead = [server for server in self.all() if server.process.poll() is not None]
-            if not dead:
-                break
-            for server in dead:
-                assert "zkutil::ZooKeeper::createImpl" in (server.folder / "logs/errors").read_text(errors="replace"), made.stderr
-                server.start()
-            for server in dead:
+            with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as making:
+                while making.poll() is None:
+                    self.revive()
+                    time.sleep(0.1)
+                why = making.stderr.read()
+            died = self.revive()
+            for server in self.all():
                 server.wait()
-        assert not made.returncode, made.stderr
+            if not died and not making.returncode:
+                return
+        raise AssertionError(why)
 
     def stop(self):
         for server in self.all():

@@ -297,6 +297,24 @@ def test_no_memory(agent):
     assert sum(row.count for row in all_rows(running)) == int(re.search(r"(\d+) stored", running.log())[1])
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not os.environ.get("PERF_SOAK"), reason="starts some thousand programs: make soak")
+def test_programs_of_ever_new_names(agent, tmp_path):
+    """Neither what it knows of samples nor what it unwinds stacks by keeps files for ever."""
+    churn, jobs = tmp_path / "churn", tmp_path / "jobs"
+    jobs.mkdir()
+    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", churn, pathlib.Path(__file__).resolve().parent.parent.parent / "bench/churn.c"], check=True)
+    running = agent("-v", "--budget", "100%").ready()
+    with subprocess.Popen([churn, jobs, "1000", "100", "50"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as storm:
+        for whose in ("samples", "stacks"):
+            started.until(lambda: f"{whose}: files that nobody maps any more are forgotten" in running.log(), f"{whose} are forgotten", 900)  # noqa: B023
+        storm.stdin.close()
+        assert storm.wait() == 0
+    assert running.stop() == 0
+    taken, stored, lost, dropped = map(int, re.search(r"(\d+) samples taken = (\d+) stored \+ (\d+) lost \+ (\d+) dropped", running.log()).groups())
+    assert taken == stored + lost + dropped
+
+
 def test_killed_with_windows_that_wait(agent):
     """What is in the spool is sent by the next agent, each window once; what is lost is the open one at most."""
     first = agent("--window", "1s", "--budget", "100%")

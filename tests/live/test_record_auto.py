@@ -724,3 +724,28 @@ def test_files_of_containers_have_rules_once(perf, bpf, tracefs, tmp_path):
         if not folder:
             pytest.skip("an overlayfs can't be mounted here")
         check_sharing(perf, folder)
+
+
+def test_compression_by_configuration(perf, oracle, bpf, tmp_path, monkeypatch):
+    """Both readers show the same; the command line says otherwise."""
+    config, data = tmp_path / "config", tmp_path / "perf.data"
+    monkeypatch.setenv("PERF_CONFIG", str(config))
+    config.write_text("[record]\n\tcompression-level = 1\n")
+    perf("record", "-g", "-e", "page-faults:u", "-c", "1", "-o", data, "--", "true")
+    assert re.search(r"^# compressed\s*: Zstd, level = 1, ratio = \d", oracle("report", "--header-only", "-I", "-i", data).stdout, re.MULTILINE)
+    shown = [program("script", "--no-inline", "-F", "tid,time,event,ip", "-i", data).stdout for program in (perf, oracle)]
+    assert shown[0] == shown[1] and shown[0].count("page-faults") > 20
+    perf("record", "-g", "-z0", "-o", data, "--", "true")
+    assert "# compressed" not in oracle("report", "--header-only", "-I", "-i", data).stdout
+    config.write_text("[record]\n\tcompression-level = many\n")
+    assert "record.compression-level: invalid compression level 'many'" in perf("record", "-o", data, "--", "true").stderr
+
+
+def test_programs_of_the_recording_are_not_described(perf, oracle, bpf, tmp_path, monkeypatch):
+    """They are gone when it ends; of a short one they would be the most."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data, own = tmp_path / "perf.data", tmp_path / "own"
+    perf("record", "-g", "-o", data, "--", "sh", "-c", f"grep -hs prog_id: /proc/$PPID/fdinfo/* >{own}")
+    numbers = set(re.findall(r"prog_id:\s*(\d+)", own.read_text()))
+    described = set(re.findall(r"^# bpf_prog_info (\d+):", oracle("report", "--header-only", "-I", "-i", data).stdout, re.MULTILINE))
+    assert numbers and not numbers & described

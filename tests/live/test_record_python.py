@@ -38,8 +38,12 @@ def killed_on_failure(*processes):
         watchdog.cancel()
 
 
-VERSIONS = ["3.11", "3.12", "3.13"]
+VERSIONS = ["3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t"] # t: free-threaded
 PLACES = ["/usr/bin/python3", *(shutil.which(f"python{version}") for version in VERSIONS), *sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3"))]
+
+
+WHAT_IT_IS = """import sys, sysconfig
+print(sys.implementation.name, "%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")), sys.executable)"""
 
 
 @pytest.fixture(scope="module", name="python")
@@ -48,8 +52,7 @@ def find_python(request):
     wanted = [request.param] if hasattr(request, "param") else VERSIONS
     for path in filter(None, PLACES):
         with contextlib.suppress(OSError):
-            version = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2], sys.executable)"],
-                                     capture_output=True, text=True, check=False)
+            version = subprocess.run([path, "-c", WHAT_IT_IS], capture_output=True, text=True, check=False)
             if version.stdout.split()[:2] in (["cpython", each] for each in wanted):
                 return version.stdout.split()[2]
     pytest.skip(f"needs CPython {' or '.join(wanted)}, in PATH or of pyenv")
@@ -71,7 +74,7 @@ def record(perf, bpf, tracefs, python, tmp_path, monkeypatch):
             go.touch()
         with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, program, go, out],
                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True) as recorder, killed_on_failure(recorder):
-            wanted, text = [r"\d{5,} unwind rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
+            wanted, text = [r"\d{5,} unwind rules of \S*/(lib)?python3\.1\dt?(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
             for line in recorder.stderr:
                 text.append(line)
                 wanted = [pattern for pattern in wanted if not re.search(pattern, line)]
@@ -136,6 +139,18 @@ def test_time_off_the_cpu(recorded, perf):
     blocks = perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout.split("\n\n")
     line = 1 + next(number for number, text in enumerate(PROGRAM.read_text().splitlines()) if "def pause" in text) + 2
     assert any("offcpu-time" in block and "py::pause:" in block and f"{PROGRAM.name}:{line}\n" in block for block in blocks)
+
+
+@pytest.mark.parametrize("version", ["0x030d0af0", "0x030e0af0", "0x030f02f0"])
+@pytest.mark.parametrize("free", [0, 1], ids=["", "free-threaded"])
+def test_layouts(perf, bpf, tracefs, tmp_path, monkeypatch, version, free):
+    """Of versions that aren't installed: of what each build has elsewhere, and of a function that evaluates in two parts."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program, data = tmp_path / "layouts", tmp_path / "perf.data"
+    subprocess.run(["cc", "-O2", "-rdynamic", f"-DVERSION={version}", f"-DFREE={free}", "-o", program, PROGRAM.parent / "python_layouts.c"], check=True)
+    perf("record", "-g", "-e", EVENT, "-o", data, "--", program, stdin=subprocess.DEVNULL)
+    stacks = next(iter(frames_of(perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout).values()))
+    assert stacks == 40 * [[("layouts.py", 12, "outer"), ("layouts.py", 24, "inner")]]
 
 
 REPLACED = """import os, sys, time

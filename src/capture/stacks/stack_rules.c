@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "capture/python/python_layout.h"
 #include "unwind/file_rows.h"
 #include "unwind/tables.h"
 
@@ -73,7 +74,7 @@ static void enter(struct stack_walker *walker, struct resolver *resolver, struct
 {
 	enum { ALIGN = 1 << USER_STACKS_BLOCK_BITS };
 	struct user_stacks_interpreter interpreter;
-	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
+	bool has_python = walker->python && wanted->dso && python_layout_describe(resolver, wanted->dso, &interpreter);
 
 	if (!wanted->dso || !file_rows_extent(resolver, wanted->dso, ALIGN, &wanted->begin, &wanted->end))
 		wanted->begin = wanted->end = 0;
@@ -123,6 +124,18 @@ static void list(struct stack_walker *walker, struct wanted_rules *wanted)
 	wanted->listed = true;
 }
 
+/* A file that the machine had forgotten is there again. */
+static void know_again(struct stack_walker *walker, struct wanted_rules *wanted, struct dso *dso)
+{
+	struct wanted_rules *first = &walker->wanted.data[wanted->first];
+
+	wanted->dso = dso;
+	if (first->dso && first->dso != dso)
+		return;
+	first->dso = dso;
+	*map64_insert(&walker->by_dso, (uintptr_t)dso, NULL) = wanted->first;
+}
+
 /* On overlayfs the kernel tells one identity of a file in its records, as programs see it, and maps another. */
 static struct wanted_rules *add_wanted(struct stack_walker *walker, const struct user_stacks_file *file, struct dso *dso, bool *ret_new)
 {
@@ -136,6 +149,8 @@ static struct wanted_rules *add_wanted(struct stack_walker *walker, const struct
 			*first = *at;
 		vec_push(&walker->wanted, ((struct wanted_rules){.file = *file, .dso = dso, .first = *first}));
 		list(walker, vec_last(&walker->wanted));
+	} else if (!walker->wanted.data[*at].dso) {
+		know_again(walker, &walker->wanted.data[*at], dso);
 	}
 	return &walker->wanted.data[*at];
 }
@@ -167,7 +182,7 @@ void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64
 
 static bool has_work(const struct wanted_rules *wanted)
 {
-	return !wanted->entered || wanted->parts.len;
+	return wanted->dso && (!wanted->entered || wanted->parts.len);
 }
 
 /* Most copies are spared by the rows of this one. NULL: there is none left. */
@@ -211,6 +226,39 @@ void stack_walker_expect(struct stack_walker *walker, struct dso *dso)
 	map64_insert(&walker->met, (uintptr_t)dso, &is_new);
 	if (is_new)
 		vec_push(&walker->expected, dso);
+}
+
+/* Takes out those dsos, keys of the map, that go. */
+static void carry_keys(struct map64 *dsos, const struct carrying *carrying)
+{
+	VEC(uint64_t) gone = {0};
+
+	map64_each (slot, dsos)
+		if (!machine_keeps_file(carrying, (const struct dso *)(uintptr_t)slot->key))
+			vec_push(&gone, slot->key);
+	for (size_t i = 0; i < gone.len; i++)
+		map64_remove(dsos, gone.data[i]);
+	vec_deinit(&gone);
+}
+
+void stack_walker_carry(struct stack_walker *walker, const struct carrying *carrying)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < walker->wanted.len; i++) {
+		struct wanted_rules *wanted = &walker->wanted.data[i];
+		if (!wanted->dso || machine_keeps_file(carrying, wanted->dso))
+			continue;
+		wanted->dso = NULL;
+		while (wanted->parts.len) /* asked for again when a stack meets them */
+			wanted->noted[wanted->parts.data[--wanted->parts.len]] = 0;
+	}
+	for (size_t i = 0; i < walker->expected.len; i++)
+		if (machine_keeps_file(carrying, walker->expected.data[i]))
+			walker->expected.data[kept++] = walker->expected.data[i];
+	walker->expected.len = kept;
+	carry_keys(&walker->by_dso, carrying);
+	carry_keys(&walker->met, carrying);
 }
 
 /* What the program is going to know the file by, as our own mapping of it shows; false: there is no such file. */

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "bpf/user_stacks.h"
 #include "capture/counting/counter_set.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/sampling.h"
 #include "kernel/ring_set.h"
 #include "perfdata/layout.h"
@@ -64,6 +64,8 @@ void stack_walker_note_code(struct stack_walker *walker, struct dso *dso, uint64
 /* Notes that code of `dso` has just been mapped: the program is going to need its rows, which are given when no other file is waited for.
  * Not those of large files, of which most need not be read ever. */
 void stack_walker_expect(struct stack_walker *walker, struct dso *dso);
+/* Part of a struct machine_holder: files that go are asked for no more. What the program knows of them stays, for when they come again. */
+void stack_walker_carry(struct stack_walker *walker, const struct carrying *carrying);
 /* Gives the program rows that are lacking: of a large file those of the code that was noted, of others all, some ms' work at a time; false:
  * there are none left. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver);

@@ -28,7 +28,7 @@ _Static_assert(PART % (1 << USER_STACKS_BLOCK_BITS) == 0 && LAZY_PART % (1 << US
 
 struct wanted_rules {
 	struct user_stacks_file file;
-	struct dso *dso;
+	struct dso *dso;	  /* NULL: the machine has forgotten it since */
 	size_t first;		  /* who has its rows: this one, or the first one of the same file, which this is another identity of */
 	uint64_t copies, waiting; /* so far; of them since rows were given the last time */
 	bool entered;		  /* the program knows the file */

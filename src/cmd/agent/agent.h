@@ -138,7 +138,7 @@ void agent_cost_begin(struct agent_cost *cost, struct agent_records records);
 /* What is used now of the memory that there may be, in percent: a look costs a microsecond. */
 unsigned int agent_cost_memory(const struct agent_cost *cost);
 /* Where it is tight, what can be read again is given back, which costs a tenth of the agent; nothing else helps where it is full. */
-enum { AGENT_MEMORY_TIGHT = 75, AGENT_MEMORY_ALL = 100, AGENT_MEMORY_FULL = 150 };
+enum { AGENT_MEMORY_TIGHT = 75, AGENT_MEMORY_NEAR = 90, AGENT_MEMORY_ALL = 100, AGENT_MEMORY_FULL = 150 };
 /* A window is over. True: the rate is another one from now on, `hz`. */
 bool agent_cost_end(struct agent_cost *cost, struct agent_records records);
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/run_time.h"
+#include "bpf/own/run_time.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -103,6 +103,7 @@ static struct error *open_session(struct agent *agent)
 	struct error *error = opening_begin(&agent->opening, &opening);
 	if (error)
 		return error;
+	agent->opening.session->machine->drops_files = true;
 	struct fold_options options;
 	samples_fold_options(SAMPLES_STACKS | SAMPLES_ADDRESSES, &options);
 	options.records = FOLD_RECORDS_DROPPED;
@@ -153,7 +154,8 @@ static void shed_symbols(struct agent *agent)
 	give_back_memory();
 }
 
-/* All this has to be read again: so once a window. Rather a window that tells less, and says so, than a machine that has no memory left. */
+/* Symbols and rules have to be read again: so once a window. Pages of files are only mapped again. Rather a window that tells less, and
+ * says so, than a machine that has no memory left. */
 static void watch_memory(struct agent *agent)
 {
 	unsigned int used = agent_cost_memory(&agent->cost);
@@ -161,6 +163,8 @@ static void watch_memory(struct agent *agent)
 		return;
 	if (!agent->shed)
 		shed_memory(agent);
+	else if (used > AGENT_MEMORY_NEAR)
+		give_back_memory();
 	agent->full = agent_cost_memory(&agent->cost) > AGENT_MEMORY_FULL;
 	if (agent->full)
 		log_warning("no memory is left: samples are dropped until the window ends");
@@ -295,6 +299,17 @@ static void start(struct agent *agent)
 	agent_notify("READY=1");
 }
 
+static void forget_what_ended(struct agent *agent)
+{
+	const struct machine *machine = agent->opening.session->machine;
+	uint64_t drops = machine->drops;
+	if (!session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
+		return;
+	resolver_forget(agent->opening.resolver);
+	if (machine->drops != drops)
+		log_debug("samples: files that nobody maps any more are forgotten");
+}
+
 static void take_round(struct agent *agent, const struct record *round)
 {
 	agent_notify("WATCHDOG=1");
@@ -302,8 +317,7 @@ static void take_round(struct agent *agent, const struct record *round)
 	watch_memory(agent);
 	if (agent->reload || agent_window_is_over(agent))
 		end_window(agent);
-	if (session_forget(agent->opening.session, &(struct machine_holder){carry, agent}))
-		resolver_forget(agent->opening.resolver);
+	forget_what_ended(agent);
 }
 
 static struct error *loop(struct agent *agent)

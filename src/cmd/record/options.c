@@ -73,21 +73,24 @@ static struct error *parse_unwind_memory(const struct option *option, const char
 	return NULL;
 }
 
-static struct error *parse_compression(const struct option *option, const char *argument, bool negated, void *field)
+static struct error *set_compression(const char *text, int *ret)
 {
 	enum { LEVEL_MAX = 22 };
-	uint32_t level = 1;
+	uint32_t level;
 
-	if (negated)
-		level = 0;
-	else if (argument && !number_parse_u32(argument, &level))
-		return error_new_kind(ERROR_USAGE, "invalid compression level '%s': expected 0 to %d", argument, LEVEL_MAX);
+	if (!number_parse_u32(text, &level))
+		return error_new_kind(ERROR_USAGE, "invalid compression level '%s': expected 0 to %d", text, LEVEL_MAX);
 	if (level > LEVEL_MAX) {
-		log_warning("-z %s: using %d, the highest compression level", argument, LEVEL_MAX);
+		log_warning("-z %s: using %d, the highest compression level", text, LEVEL_MAX);
 		level = LEVEL_MAX;
 	}
-	*(int *)field = (int)level;
+	*ret = (int)level;
 	return NULL;
+}
+
+static struct error *parse_compression(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return set_compression(negated ? "0" : argument ? argument : "1", field);
 }
 
 /* "10-20,30-40": each later than the one before it. */
@@ -458,19 +461,28 @@ void record_options_init(struct record_options *options)
 	options->sampling.callgraph_default = CALLCHAIN_AUTO;
 }
 
+static struct error *configure_build_ids(const char *mode, struct record_options *options)
+{
+	if (!strcmp(mode, "skip"))
+		options->no_buildid = true;
+	else if (!strcmp(mode, "no-cache"))
+		options->no_buildid_cache = true;
+	else if (!strcmp(mode, "mmap"))
+		options->sampling.build_id_mmap = true;
+	else if (strcmp(mode, "cache") != 0)
+		return error_new("configuration: record.build-id: invalid value '%s': use cache, no-cache, skip or mmap", mode);
+	return NULL;
+}
+
 struct error *record_options_configure(struct record_options *options)
 {
 	struct config config = {0};
 	struct error *error = config_open(&config);
-	const char *mode = config_get(&config, "record.build-id");
-	if (mode && !strcmp(mode, "skip"))
-		options->no_buildid = true;
-	else if (mode && !strcmp(mode, "no-cache"))
-		options->no_buildid_cache = true;
-	else if (mode && !strcmp(mode, "mmap"))
-		options->sampling.build_id_mmap = true;
-	else if (mode && strcmp(mode, "cache"))
-		error = error_new("configuration: record.build-id: invalid value '%s': use cache, no-cache, skip or mmap", mode);
+	const char *mode = config_get(&config, "record.build-id"), *level = config_get(&config, "record.compression-level");
+	if (!error && mode)
+		error = configure_build_ids(mode, options);
+	if (!error && level)
+		error = error_wrap(set_compression(level, &options->recorder.compression_level), "configuration: record.compression-level");
 	config_close(&config);
 	return error;
 }

@@ -1,4 +1,4 @@
-/* Frames of Python in chains (capture/python_frames.h): the file of their names goes into the build-id cache, its build-id into the
+/* Frames of Python in chains (capture/python/python_frames.h): the file of their names goes into the build-id cache, its build-id into the
  * recording. */
 #include "cmd/record/record.h"
 
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/stack_chains.h"
 #include "symbol/buildid_cache.h"
 

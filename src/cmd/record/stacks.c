@@ -4,7 +4,7 @@
 #include "analysis/stack_ends.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "capture/stack_chains.h"
 #include "kernel/fix.h"
 

@@ -1,5 +1,5 @@
 /* Names of Python's functions that are wanted while chains are made: files of a few functions each, before the chain that needs them. */
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "base/log.h"
 
 #include <setjmp.h>
@@ -29,12 +29,11 @@ static void take(void *context, const char *name, const struct buildid *id, cons
 /* A code of two lines with two instructions each. */
 static void add(struct python_frames *frames, uint32_t number, const char *name, uint32_t first_line)
 {
-	enum { ASCII = 1 << 6 | 1 << 2 };
 	static const uint8_t lines[] = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 11 << 3 | 1, 0, 0};
 	struct user_stacks_python_code code = {.number = number, .first_line = first_line};
 
-	code.name = (struct user_stacks_text){(uint32_t)strlen(name), ASCII};
-	code.file = (struct user_stacks_text){4, ASCII};
+	code.name = (struct user_stacks_text){(uint32_t)strlen(name), 1};
+	code.file = (struct user_stacks_text){4, 1};
 	memcpy(code.name_text, name, strlen(name));
 	memcpy(code.file_text, "a.py", 4);
 	memcpy(code.lines, lines, sizeof(lines));
@@ -171,5 +170,5 @@ int capture_python_frames_tests(void)
 		cmocka_unit_test(codes_are_left_out_when_it_is_full), cmocka_unit_test(what_is_left_out_is_told),
 		cmocka_unit_test(lines_are_left_out_when_it_is_full),
 	};
-	return cmocka_run_group_tests_name("capture/python_frames", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("capture/python/python_frames", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,9 +109,81 @@ static void nothing_ahead(void **state)
 	}
 }
 
+/* ---- files that come and go ---- */
+
+struct storm {
+	struct stack_walker *walker;
+	struct machine *machine;
+	struct resolver *resolver;
+};
+
+static void carry(void *context, struct carrying *carrying)
+{
+	stack_walker_carry(((struct storm *)context)->walker, carrying);
+}
+
+static const struct map_description *describe(uint32_t number)
+{
+	static char name[32];
+	static struct map_description map;
+	snprintf(name, sizeof(name), "/nonexistent/job-%u", number);
+	map = (struct map_description){.pid = 100 + number,
+				       .tid = 100 + number,
+				       .start = 0x10000,
+				       .end = 0x11000,
+				       .name = name,
+				       .prot = PROT_EXEC,
+				       .inode = 100 + number};
+	return &map;
+}
+
+/* A process whose stack was copied for want of its file's rules, which is expected to run as well. */
+static void start_job(struct storm *storm, uint32_t number, uint64_t now)
+{
+	const struct map_description *map = describe(number);
+	const struct user_stacks_copy copy = {.file = {.inode = map->inode, .size = 0x1000}};
+	machine_add_comm(storm->machine, map->pid, map->tid, "job", true, now);
+	machine_add_map(storm->machine, map, now);
+	struct dso *dso = machine_file(storm->machine, map);
+	stack_walker_note(storm->walker, &copy, dso, 0x10);
+	stack_walker_note_code(storm->walker, dso, 0x20);
+	stack_walker_expect(storm->walker, dso);
+}
+
+/* Each program is another one, and gone before its rules are read; what is asked for then is of no file that has gone. The sanitizer sees
+ * whether it is. */
+static void files_that_go(void **state)
+{
+	enum { JOBS = 4000, IN_AN_EPOCH = 400 };
+	static const struct symbol_options options = {.buildid_dir = "/nonexistent", .proc = "/nonexistent"};
+	struct storm storm = {.walker = open_walker(&(struct sampling){0}), .machine = machine_create()};
+	storm.resolver = resolver_create(storm.machine, &options);
+	storm.machine->drops_files = true;
+	for (uint32_t i = 0; i < JOBS; i++) {
+		uint64_t now = 1 + i;
+		start_job(&storm, i, now);
+		machine_add_exit(storm.machine, 100 + i, now);
+		if (i % IN_AN_EPOCH < IN_AN_EPOCH - 1)
+			continue;
+		machine_forget_but(storm.machine, now + 1, NULL, NULL, &(const struct machine_holder){carry, &storm});
+		resolver_forget(storm.resolver);
+	}
+	assert_in_range(storm.machine->dsos.len, IN_AN_EPOCH, 4 * IN_AN_EPOCH);
+	for (int i = 0; i < 3; i++)
+		machine_forget_but(storm.machine, JOBS + 10, NULL, NULL, &(const struct machine_holder){carry, &storm});
+	assert_false(stack_walker_learn(storm.walker, storm.resolver));
+	start_job(&storm, 0, JOBS + 20);
+	assert_true(stack_walker_learn(storm.walker, storm.resolver));
+	while (stack_walker_learn(storm.walker, storm.resolver))
+		;
+	stack_walker_close(storm.walker);
+	resolver_destroy(storm.resolver);
+	machine_destroy(storm.machine);
+}
+
 int capture_stack_walker_tests(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised), cmocka_unit_test(until_time_is_over),
-					   cmocka_unit_test(nothing_ahead)};
+					   cmocka_unit_test(nothing_ahead), cmocka_unit_test(files_that_go)};
 	return cmocka_run_group_tests_name("capture/stack_walker", tests, NULL, NULL);
 }

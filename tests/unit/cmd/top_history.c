@@ -150,7 +150,7 @@ static void check_memory(unsigned int shown_each)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	run_storm(30000, shown_each);
 #else
-	size_t few = run_storm(50000, shown_each), many = run_storm(100000, shown_each);
+	size_t few = run_storm(100000, shown_each), many = run_storm(200000, shown_each);
 	assert_true(many < few + few / 4);
 #endif
 }

@@ -290,6 +290,44 @@ static void test_files_are_as_many_as_there_are(void **state)
 	machine_destroy(machine);
 }
 
+struct asker {
+	const struct dso *file;
+	unsigned int keeps, loses;
+};
+
+static void ask(void *context, struct carrying *carrying)
+{
+	struct asker *asker = context;
+
+	if (machine_keeps_file(carrying, asker->file))
+		asker->keeps++;
+	else
+		asker->loses++;
+}
+
+/* Whoever has files beside the machine is told in time: not as long as a process has them, nor in the epoch after that. */
+static void test_who_holds_files_lets_go_of_them(void **state)
+{
+	for (int drops = 0; drops < 2; drops++) {
+		struct machine *machine = machine_create();
+		struct asker asker = {0};
+		const struct machine_holder holder = {ask, &asker};
+
+		machine->drops_files = drops;
+		machine_add_comm(machine, 10, 10, "job", false, 0);
+		add_map(machine, 10, 0x1000, "/tmp/job", 1);
+		asker.file = maps_find(thread_maps(machine_thread(machine, 10, NEVER)), 0x1800, NEVER)->dso;
+		machine_forget_but(machine, 5, NULL, NULL, &holder);
+		assert_int_equal(asker.keeps, 1);
+		machine_add_exit(machine, 10, 10);
+		machine_forget_but(machine, 20, NULL, NULL, &holder);
+		assert_int_equal(asker.keeps, 2);
+		machine_forget_but(machine, 30, NULL, NULL, &holder);
+		assert_int_equal(asker.loses, drops);
+		machine_destroy(machine);
+	}
+}
+
 int model_forget_tests(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +340,7 @@ int model_forget_tests(void)
 		cmocka_unit_test(test_the_kernel_stays),
 		cmocka_unit_test(test_memory_is_bounded),
 		cmocka_unit_test(test_files_are_as_many_as_there_are),
+		cmocka_unit_test(test_who_holds_files_lets_go_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /* Reads pages, since what is wanted lies together: frames of Python lie behind each other, and code objects near what was made with them.
  * Pages are kept for one stack only. */
-#include "capture/python_reader.h"
+#include "capture/python/python_reader.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/python/python_layout.h"
 
 #include <errno.h>
 #include <string.h>
@@ -162,10 +163,24 @@ static struct interpreter *interpreter_of(struct python_reader *reader, struct d
 
 	if (is_new) {
 		struct interpreter *made = mem_zalloc(sizeof(*made));
-		made->is_one = python_frames_describe(reader->resolver, dso, &made->known);
+		made->is_one = python_layout_describe(reader->resolver, dso, &made->known);
 		*at = (uintptr_t)made;
 	}
 	return (struct interpreter *)(uintptr_t)*at;
+}
+
+void python_reader_carry(struct python_reader *reader, const struct carrying *carrying)
+{
+	struct map64 kept = {0};
+
+	map64_each (slot, &reader->dsos) {
+		if (machine_keeps_file(carrying, (const struct dso *)(uintptr_t)slot->key))
+			*map64_insert(&kept, slot->key, NULL) = slot->value;
+		else
+			free(map64_pointer(slot));
+	}
+	map64_deinit(&reader->dsos);
+	reader->dsos = kept;
 }
 
 /* Whether an interpreter evaluates there. *map is kept from address to address. */
@@ -177,8 +192,10 @@ static bool evaluates(struct python_reader *reader, uint64_t address, const stru
 		return false;
 	ret->interpreter = interpreter_of(reader, (*map)->dso);
 	ret->to_file = (*map)->pgoff - (*map)->start;
-	return ret->interpreter->is_one &&
-	       address + ret->to_file - ret->interpreter->known.evaluates < ret->interpreter->known.evaluates_size;
+	for (size_t i = 0; i < USER_STACKS_PARTS && ret->interpreter->is_one; i++)
+		if (address + ret->to_file - ret->interpreter->known.evaluates[i].begin < ret->interpreter->known.evaluates[i].size)
+			return true;
+	return false;
 }
 
 /* Where in the frame of C struct _PyCFrame may be: some thread's newest one lies there by now. 0: none does. */
@@ -199,42 +216,83 @@ static uint32_t find_cframe(struct python_reader *reader, const struct evaluatio
 
 /* ---- codes ---- */
 
+/* Of the members of each object. */
+enum { TYPE = 8 };
+
 struct seen_code {
 	uint64_t address, name, file, lines, first, end; /* of instructions */
 	uint32_t first_line;
 };
 
-static bool see_code(struct python_reader *reader, const struct evaluation *at, uint64_t address, struct seen_code *ret)
+/* The first of the instructions that a frame runs: the code's own ones, or a thread's copy. 0: they can't be read. */
+static uint64_t instructions_of(struct python_reader *reader, const struct user_stacks_python *python, const uint8_t *frame, uint64_t code)
 {
-	enum { TYPE = 8, COUNT = 16 };
+	uint32_t copy = (uint32_t)member(frame, USER_STACKS_PYTHON_FRAME, python->frame_copy);
+
+	if (!python->code_copies || !copy)
+		return code + python->code_instructions;
+	uint64_t copies = peek_word(reader, code + python->code_copies);
+	return copies ? peek_word(reader, copies + sizeof(copies) * (1 + (uint64_t)copy)) : 0; /* behind how many there are */
+}
+
+/* The code that has an instruction among its own ones, which lie behind it. 0: none that isn't too long. */
+static uint64_t find_code(struct python_reader *reader, const struct evaluation *at, uint64_t instruction)
+{
+	enum { LONGEST = 32 << 10, COUNT_BEHIND_TYPE = 8 };
 	const struct user_stacks_python *python = &at->interpreter->known.python;
+	uint64_t type = python->code_type - at->to_file, last = (instruction & ~(uint64_t)7) - python->code_instructions;
+
+	for (uint64_t address = last; last - address < LONGEST; address -= sizeof(address)) {
+		uint64_t place = address + TYPE + python->head, word;
+		if (!peek(reader, place, &word, sizeof(word)))
+			return 0;
+		if (word == type)
+			return instruction - address - python->code_instructions <
+					       2 * (uint64_t)(uint32_t)peek_word(reader, place + COUNT_BEHIND_TYPE)
+				       ? address
+				       : 0;
+	}
+	return 0;
+}
+
+/* The code of a frame. Since CPython 3.14 a function that returns takes it away, and leaves the rest as it is: of the newest frame, which
+ * is vouched for, the code is what has the frame's instruction. */
+static bool see_code(struct python_reader *reader, const struct evaluation *at, const uint8_t *frame, bool is_newest, struct seen_code *ret)
+{
+	enum { COUNT = 16 };
+	const struct user_stacks_python *python = &at->interpreter->known.python;
+	uint64_t address = member(frame, USER_STACKS_PYTHON_FRAME, python->code) & ~(uint64_t)USER_STACKS_PYTHON_TAGS;
 	uint8_t bytes[USER_STACKS_PYTHON_CODE];
 
-	if (!peek(reader, address, bytes, sizeof(bytes)) || member(bytes, sizeof(bytes), TYPE) != python->code_type - at->to_file)
+	if (!address && is_newest)
+		address = find_code(reader, at, member(frame, USER_STACKS_PYTHON_FRAME, python->instruction));
+	if (!address || !peek(reader, address, bytes, sizeof(bytes)) ||
+	    member(bytes, sizeof(bytes), TYPE + python->head) != python->code_type - at->to_file)
 		return false;
 	*ret = (struct seen_code){.address = address,
 				  .name = member(bytes, sizeof(bytes), python->code_name),
 				  .file = member(bytes, sizeof(bytes), python->code_file),
 				  .lines = member(bytes, sizeof(bytes), python->code_lines),
-				  .first = address + python->code_instructions,
+				  .first = instructions_of(reader, python, frame, address),
 				  .first_line = (uint32_t)member(bytes, sizeof(bytes), python->code_line)};
-	ret->end = ret->first + 2 * (uint32_t)member(bytes, sizeof(bytes), COUNT);
-	return true;
+	ret->end = ret->first + 2 * (uint32_t)member(bytes, sizeof(bytes), COUNT + python->head);
+	return ret->first != 0;
 }
 
 /* At most `most` bytes of a string. */
 static bool read_text(struct python_reader *reader, const struct user_stacks_python *python, uint64_t string, struct user_stacks_text *text,
 		      uint8_t *to, size_t most)
 {
-	enum { LENGTH = 2, STATE = 4, KIND_SHIFT = 2, ASCII = 1 << 6 };
+	enum { LENGTH = 2, STATE = 4, ASCII = 1 << 4 };
 	uint64_t words[STATE + 1];
 
-	if (!peek(reader, string, words, sizeof(words)))
+	if (!peek(reader, string + python->head, words, sizeof(words)))
 		return false;
+	uint32_t state = (uint32_t)words[STATE] >> python->kind_shift;
 	text->length = (uint32_t)words[LENGTH];
-	text->state = (uint32_t)words[STATE];
-	uint64_t size = (uint64_t)text->length * (text->state >> KIND_SHIFT & 7);
-	string += text->state & ASCII ? python->text : python->wide_text;
+	text->width = state & 7;
+	uint64_t size = (uint64_t)text->length * text->width;
+	string += state & ASCII ? python->text : python->wide_text;
 	return peek(reader, string, to, size < most ? size : most);
 }
 
@@ -250,11 +308,11 @@ static uint32_t number_code(struct python_reader *reader, const struct user_stac
 		return (uint32_t)*known;
 	if (!read_text(reader, python, seen->name, &code->name, code->name_text, sizeof(code->name_text)) ||
 	    !read_text(reader, python, seen->file, &code->file, code->file_text, sizeof(code->file_text)) ||
-	    !peek(reader, seen->lines + SIZE, &lines, sizeof(lines)))
+	    !peek(reader, seen->lines + python->head + SIZE, &lines, sizeof(lines)))
 		return 0;
 	if (lines > sizeof(code->lines))
 		lines = sizeof(code->lines);
-	if (!peek(reader, seen->lines + BYTES, code->lines, lines))
+	if (!peek(reader, seen->lines + python->head + BYTES, code->lines, lines))
 		return 0;
 	if (reader->codes.count == CODES)
 		map64_deinit(&reader->codes);
@@ -332,7 +390,7 @@ static bool add_frames(struct python_reader *reader, const struct evaluation *at
 			*ret_end = frame;
 			return !is_newest;
 		}
-		if (!see_code(reader, at, member(bytes, sizeof(bytes), python->code), &code))
+		if (!see_code(reader, at, bytes, is_newest, &code))
 			return false;
 		uint64_t next = member(bytes, sizeof(bytes), python->instruction) + 2;
 		if (is_newest)
@@ -369,8 +427,7 @@ static bool is_frame(struct python_reader *reader, const struct evaluation *at, 
 	struct seen_code code;
 
 	return address && address % sizeof(address) == 0 && peek(reader, address, bytes, sizeof(bytes)) &&
-	       (bytes[python->end] & python->end_mask) < python->end_value &&
-	       see_code(reader, at, member(bytes, sizeof(bytes), python->code), &code) &&
+	       (bytes[python->end] & python->end_mask) < python->end_value && see_code(reader, at, bytes, true, &code) &&
 	       leads_into(&code, member(bytes, sizeof(bytes), python->instruction) + 2);
 }
 

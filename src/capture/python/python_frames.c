@@ -4,7 +4,7 @@
  *	[python]              function 0 │ function 1 │ function 2 │ …        one file, made at the end: of lines those that were met
  *	/[python]/1/[python]  function 0 │ function 1                         files with all lines, given away when a chain needs a function
  *	/[python]/2/[python]                            function 2 │ …        that none of the files before has */
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 
 #include "arch/arch.h"
 #include "base/hash.h"
@@ -12,9 +12,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "symbol/code/names_image.h"
-#include "unwind/tables.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,187 +58,6 @@ struct python_frames {
 	size_t bytes, most;	/* of all this; when it is full, what comes is left out */
 	uint64_t left_out;	/* codes */
 };
-
-/* ---- interpreters ---- */
-
-/* The word of the file that is at a virtual address. */
-static bool read_word(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
-{
-	const struct elf_segment *segment = elf_segment_of(elf, vaddr);
-	uint64_t offset = segment ? vaddr - segment->vaddr + segment->offset : 0;
-
-	if (!segment || elf->swap || offset > elf->size || elf->size - offset < sizeof(*ret))
-		return false;
-	memcpy(ret, elf->data + offset, sizeof(*ret));
-	return true;
-}
-
-/* Where members are, by the headers of CPython (Include/internal/pycore_frame.h, pycore_runtime.h, pycore_interp.h, Include/cpython/code.h,
- * pystate.h, unicodeobject.h): 64-bit builds without Py_DEBUG and Py_TRACE_REFS. In 3.11 the last frame of a C function has is_entry, in
- * 3.12 there is one more behind it, which lies in the C function itself: FRAME_OWNED_BY_CSTACK. */
-static bool describe_by_version(uint64_t version, struct user_stacks_python *ret)
-{
-	static const struct user_stacks_python versions[] = {
-		{.interpreter = 48,
-		 .threads = 16,
-		 .next_thread = 8,
-		 .thread_cframe = 56,
-		 .cframe_current = 8,
-		 .code = 32,
-		 .previous = 48,
-		 .instruction = 56,
-		 .end = 68,
-		 .end_mask = 0xff,
-		 .end_value = 1,
-		 .end_counts = 1,
-		 .code_instructions = 184,
-		 .code_line = 72,
-		 .code_file = 112,
-		 .code_name = 128,
-		 .code_lines = 136,
-		 .text = 48,
-		 .wide_text = 72},
-		{.interpreter = 48,
-		 .threads = 72,
-		 .next_thread = 8,
-		 .thread_cframe = 56,
-		 .cframe_current = 0,
-		 .code = 0,
-		 .previous = 8,
-		 .instruction = 56,
-		 .end = 70,
-		 .end_mask = 0xff,
-		 .end_value = 3,
-		 .end_counts = 0,
-		 .code_instructions = 192,
-		 .code_line = 68,
-		 .code_file = 112,
-		 .code_name = 128,
-		 .code_lines = 136,
-		 .text = 40,
-		 .wide_text = 56},
-	};
-	uint64_t number = (version >> 16) - 0x30b;
-
-	if (number >= sizeof(versions) / sizeof(versions[0]))
-		return false;
-	*ret = versions[number];
-	return true;
-}
-
-/* Since CPython 3.13 _PyRuntime begins with struct _Py_DebugOffsets, which says where members are: words, in this order (3.13's
- * Include/internal/pycore_runtime.h; later versions have others). */
-enum debug_offset {
-	OFFSETS_COOKIE = 0,
-	OFFSETS_VERSION = 1,
-	OFFSETS_FREE_THREADED = 2,
-	OFFSETS_INTERPRETERS_HEAD = 5,
-	OFFSETS_INTERPRETER_NEXT = 8,
-	OFFSETS_THREADS_HEAD = 9,
-	OFFSETS_THREAD_NEXT = 21,
-	OFFSETS_THREAD_FRAME = 23,
-	OFFSETS_THREAD_NUMBER = 25,
-	OFFSETS_FRAME_PREVIOUS = 29,
-	OFFSETS_FRAME_EXECUTABLE = 30,
-	OFFSETS_FRAME_INSTRUCTION = 31,
-	OFFSETS_FRAME_OWNER = 33,
-	OFFSETS_CODE_FILE = 35,
-	OFFSETS_CODE_NAME = 37, /* the qualified one */
-	OFFSETS_CODE_LINES = 38,
-	OFFSETS_CODE_LINE = 39,
-	OFFSETS_CODE_INSTRUCTIONS = 43,
-	OFFSETS_OBJECT_TYPE = 45,
-	OFFSETS_BYTES_TEXT = 66,
-	OFFSETS_STRING_STATE = 68,
-	OFFSETS_STRING_LENGTH = 69,
-	OFFSETS_STRING_SIZE = 70,
-	OFFSETS_COUNT = 71
-};
-
-/* Which of them lead to a member of what has so many bytes. */
-struct described_offset {
-	enum debug_offset number;
-	uint16_t most; /* bytes that are read there, or what a member's type can say */
-	size_t member; /* of struct user_stacks_python, an uint16_t */
-};
-
-#define DESCRIBED(NUMBER, MOST, MEMBER)                                             \
-	{                                                                           \
-		OFFSETS_##NUMBER, MOST, offsetof(struct user_stacks_python, MEMBER) \
-	}
-static const struct described_offset described[] = {
-	DESCRIBED(INTERPRETERS_HEAD, UINT16_MAX, interpreter),
-	DESCRIBED(INTERPRETER_NEXT, UINT16_MAX, next_interpreter),
-	DESCRIBED(THREADS_HEAD, UINT16_MAX, threads),
-	DESCRIBED(THREAD_NEXT, UINT16_MAX, next_thread),
-	DESCRIBED(THREAD_FRAME, UINT16_MAX, thread_frame),
-	DESCRIBED(THREAD_NUMBER, UINT16_MAX, thread_number),
-	DESCRIBED(FRAME_PREVIOUS, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), previous),
-	DESCRIBED(FRAME_EXECUTABLE, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), code),
-	DESCRIBED(FRAME_INSTRUCTION, USER_STACKS_PYTHON_FRAME - sizeof(uint64_t), instruction),
-	DESCRIBED(FRAME_OWNER, USER_STACKS_PYTHON_FRAME - 1, end),
-	DESCRIBED(CODE_FILE, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_file),
-	DESCRIBED(CODE_NAME, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_name),
-	DESCRIBED(CODE_LINES, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_lines),
-	DESCRIBED(CODE_LINE, USER_STACKS_PYTHON_CODE - sizeof(uint64_t), code_line),
-	DESCRIBED(CODE_INSTRUCTIONS, UINT16_MAX, code_instructions),
-	DESCRIBED(STRING_SIZE, UINT16_MAX, text),
-};
-
-/* By the offsets that the file itself tells. Builds that share no lock (free-threaded ones) have other objects. */
-static bool describe_by_offsets(const struct elf_file *elf, uint64_t runtime, uint64_t version, struct user_stacks_python *ret)
-{
-	enum { TYPE = 8, BYTES = 32, STATE = 32, LENGTH = 16, COMPACT = 16, OWNED_BY_CSTACK = 3 };
-	uint64_t words[OFFSETS_COUNT];
-
-	for (size_t i = 0; i < OFFSETS_COUNT; i++)
-		if (!read_word(elf, runtime + i * sizeof(words[0]), &words[i]))
-			return false;
-	if (memcmp(&words[OFFSETS_COOKIE], "xdebugpy", sizeof(words[0])) != 0 || words[OFFSETS_VERSION] != version ||
-	    words[OFFSETS_FREE_THREADED] || words[OFFSETS_OBJECT_TYPE] != TYPE || words[OFFSETS_BYTES_TEXT] != BYTES ||
-	    words[OFFSETS_STRING_STATE] != STATE || words[OFFSETS_STRING_LENGTH] != LENGTH)
-		return false;
-	*ret = (struct user_stacks_python){.end_mask = 0xff, .end_value = OWNED_BY_CSTACK};
-	for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++) {
-		uint64_t offset = words[described[i].number];
-		uint16_t member = (uint16_t)offset;
-		if (offset > described[i].most)
-			return false;
-		memcpy((char *)ret + described[i].member, &member, sizeof(member));
-	}
-	ret->wide_text = (uint16_t)(ret->text + COMPACT);
-	return ret->thread_number != 0;
-}
-
-static bool describe_version(const struct elf_file *elf, uint64_t runtime, uint64_t version, struct user_stacks_python *ret)
-{
-	enum { TOLD_SINCE = 0x30d };
-
-	return version >> 16 == TOLD_SINCE ? describe_by_offsets(elf, runtime, version, ret) : describe_by_version(version, ret);
-}
-
-bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret)
-{
-	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
-	const struct elf_file *elf = &tables->runtime;
-	struct elf_symbol runtime, evaluates, type, version;
-	uint64_t number;
-
-	if (!elf->is_64bit || !elf_symbol_find(elf, "_PyRuntime", &runtime) ||
-	    !elf_symbol_find(elf, "_PyEval_EvalFrameDefault", &evaluates) || !elf_symbol_find(elf, "PyCode_Type", &type) ||
-	    !elf_symbol_find(elf, "Py_Version", &version) || !read_word(elf, version.value, &number) ||
-	    !describe_version(elf, runtime.value, number, &ret->python))
-		return false;
-	const struct elf_segment *text = elf_segment_of(elf, evaluates.value);
-	if (!text)
-		return false;
-	uint64_t to_place = text->offset - text->vaddr;
-	ret->python.runtime = runtime.value + to_place;
-	ret->python.code_type = type.value + to_place;
-	ret->evaluates = (uint32_t)(evaluates.value + to_place);
-	ret->evaluates_size = (uint32_t)evaluates.size;
-	return true;
-}
 
 /* ---- life ---- */
 
@@ -321,7 +138,7 @@ static void put_character(struct strbuf *out, uint32_t c)
 /* Characters have 1, 2 or 4 bytes. What was cut ends with "…". */
 static void put_text(struct strbuf *out, const struct user_stacks_text *text, const uint8_t *bytes, size_t size)
 {
-	size_t width = text->state >> 2 & 7, count = width ? size / width : 0;
+	size_t width = text->width, count = width ? size / width : 0;
 
 	for (size_t i = 0; i < text->length && i < count; i++) {
 		uint32_t c = 0;

@@ -12,15 +12,11 @@
 #include "base/strbuf.h"
 #include "bpf/user_stacks_shared.h"
 #include "model/machine.h"
-#include "symbol/resolve.h"
 
 #define PYTHON_FRAMES_FILE "[python]"
 
 /* Names and lines take about so much at most: codes are the processes' to choose. */
 enum { PYTHON_FRAMES_BYTES = 256 << 20 };
-
-/* What the program has to know of a file; false: it is no interpreter, or of a version whose frames aren't known. */
-bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret);
 
 /* Who needs names while it is recorded, as a live session or a pipe: is given files of a few functions each, before the chains that need
  * them. They are mapped by build-id, beside each other where else the one file would be. */

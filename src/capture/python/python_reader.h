@@ -17,7 +17,7 @@
  * Used by one thread. */
 #pragma once
 
-#include "capture/python_frames.h"
+#include "capture/python/python_frames.h"
 #include "unwind/unwind.h"
 
 struct python_reader;
@@ -25,6 +25,9 @@ struct python_reader;
 struct python_reader *python_reader_create(struct python_frames *frames, struct resolver *resolver);
 /* NULL is fine. */
 void python_reader_destroy(struct python_reader *reader);
+
+/* Part of a struct machine_holder, of the resolver's machine. */
+void python_reader_carry(struct python_reader *reader, const struct carrying *carrying);
 
 /* Adds frames of Python, as programs send them (USER_STACKS_PYTHON_MARK), to the chain that unwind_user() has made of `input`: `count`
  * addresses, with room for `max`. Returns how many there are then. */

@@ -206,14 +206,21 @@ const struct sample *tracker_sample(const struct tracker_event *event)
 	return &tracker->sample;
 }
 
-/* A thread of its own calls it: nothing of the tracker that it reads changes. */
+/* Of a sample that hasn't what else makes up stacks. */
+static uint64_t hash_chain(const struct event *event, const struct sample_raw *found)
+{
+	const struct sample sample = {.chain = found->chain, .chain_count = found->chain_count};
+	return stack_chain_hash(event, &sample);
+}
+
+/* Other threads call it: nothing of the tracker that it reads changes. */
 static bool digest(void *context, const struct event *event, const struct record_header *header, struct sample_digest *ret)
 {
 	const struct tracker *tracker = context;
 	const struct sample_layout *layout = &tracker->session->reader->layouts[event->index];
 	const struct binding *binding = event->index < tracker->digested.len ? &tracker->digested.data[event->index] : NULL;
-	struct sample sample;
-	if (!binding || !binding->handler || !sample_find_raw(layout, header, &sample))
+	struct sample_raw found;
+	if (!binding || !binding->handler || !sample_find_raw(layout, header, &found))
 		return false;
 	const uint8_t *record = (const uint8_t *)header;
 	ret->pid = ret->tid = ret->cpu = UINT32_MAX;
@@ -223,12 +230,9 @@ static bool digest(void *context, const struct event *event, const struct record
 	}
 	if (layout->cpu)
 		memcpy(&ret->cpu, record + layout->cpu, sizeof(ret->cpu));
-	read_fields(binding, sample.raw, sample.raw_size, ret->values);
-	if (binding->chain) {
-		sample.regs_user.values = NULL; /* such a sample hasn't what else makes up stacks */
-		sample.deferred_count = sample.branch_count = 0;
-		ret->values[binding->chain - 1] = stack_chain_hash(event, &sample);
-	}
+	read_fields(binding, found.raw, found.raw_size, ret->values);
+	if (binding->chain)
+		ret->values[binding->chain - 1] = hash_chain(event, &found);
 	return true;
 }
 

@@ -252,7 +252,7 @@ static struct carried *find_carried(const struct features *features)
 struct reading_ahead {
 	struct opening *opening;
 	const struct input_options *input;
-	bool wanted;
+	bool adds_up, names_kernel;
 };
 
 /* Whether some event can have samples in the kernel. */
@@ -275,15 +275,15 @@ static struct buildid recorded_kernel_id(const struct features *features)
 	return (struct buildid){0};
 }
 
-/* Of a large recording samples are in the kernel nearly always: while one processor goes over the records, another one reads the kernel's
- * symbols. */
+/* Samples of a large recording are in the kernel nearly always, and tracepoints tell of places in it: while one processor goes over the
+ * records, another one reads the kernel's symbols. */
 static void read_kernel_ahead(const struct reading_ahead *reading, const struct session *session)
 {
 	enum { LARGE = 16 << 20 };
 	const struct reader *reader = session->reader;
 	if (features_has(&reader->features, FEATURE_SELF_CONTAINED)) /* it brings them */
 		return;
-	if (!reader->stable || reader->data_end - reader->data_offset < LARGE || session->jobs < 2 || !samples_kernel(&reader->events))
+	if (!reader->stable || reader->data_end - reader->data_offset < LARGE || session->jobs < 2)
 		return;
 	struct symbol_options symbols = symbols_of(reading->input, reading->opening);
 	symbols.same_machine = session_is_of_this_machine(session);
@@ -300,7 +300,7 @@ static struct error *prepare(void *context, struct session *session)
 	const struct symbol_options symbols = symbols_of(reading->input, reading->opening);
 
 	session->machine->guest_code = reading->input->guest_code;
-	if (reading->wanted)
+	if (reading->names_kernel || (reading->adds_up && samples_kernel(&session->reader->events)))
 		read_kernel_ahead(reading, session);
 	return guest_kernel_add(session->machine, &symbols, reading->input->guest_modules);
 }
@@ -349,7 +349,7 @@ static struct error *open_reader(struct opening *opening, const struct opening_o
 static struct error *open_recording(struct opening *opening, const struct opening_options *options, struct session_options *session_options)
 {
 	const struct input_options *input = options->input;
-	struct reading_ahead reading = {opening, input, !options->streaming};
+	struct reading_ahead reading = {opening, input, !options->streaming, options->names_kernel};
 	session_options->described = prepare;
 	session_options->described_context = &reading;
 	opening->buildid_dir = config_buildid_dir();

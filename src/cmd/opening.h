@@ -22,6 +22,7 @@ struct opening_options {
 	bool sparing;	  /* see struct session_options */
 	bool kernel_only; /* see struct session_options */
 	bool threadless;
+	bool names_kernel; /* places in the kernel are named, whatever was sampled: its symbols are read beside a large recording */
 	/* The command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside. */
 	const char *confined;
 	const char *unconfined; /* … and why, for -v: "WHAT are programs of your own"; or NULL */

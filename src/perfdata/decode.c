@@ -287,14 +287,25 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 
 enum { ALWAYS_WHOLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
 
-bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample *ret)
+bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample_raw *ret)
 {
-	struct words words;
+	const uint8_t *record = (const uint8_t *)header, *at = record + layout->variable,
+		      *end = record + (mapping_u16(&header->size) & ~7u);
+	uint32_t size;
 	ret->chain_count = 0;
-	if ((layout->variable_type | PERF_SAMPLE_CALLCHAIN) != ALWAYS_WHOLE || variable_part(layout, header, &words) ||
-	    (layout->variable_type & PERF_SAMPLE_CALLCHAIN && decode_chain(&words, ret)))
+	if ((layout->variable_type | PERF_SAMPLE_CALLCHAIN) != ALWAYS_WHOLE || end - at < (ptrdiff_t)sizeof(uint64_t))
 		return false;
-	return !decode_raw(&words, ret);
+	if (layout->variable_type & PERF_SAMPLE_CALLCHAIN) {
+		ret->chain = (const uint64_t *)at + 1;
+		ret->chain_count = mapping_u64(at);
+		if (ret->chain_count > (uint64_t)(end - at) / sizeof(uint64_t) - 2)
+			return false;
+		at = (const uint8_t *)(ret->chain + ret->chain_count);
+	}
+	size = mapping_u32(at);
+	ret->raw = at + sizeof(size);
+	ret->raw_size = size;
+	return size <= (uint64_t)(end - at) - sizeof(size);
 }
 
 const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,

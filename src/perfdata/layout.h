@@ -120,9 +120,15 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
  * there as a whole, the others aren't cleared again. */
 const char *sample_decode_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 			       struct sample *ret);
-/* Of a sample only `raw` and `chain`, with their sizes, of an event that has nothing but these behind the fixed part. False: it isn't such
- * a sample, or not sound. */
-bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample *ret);
+/* Of a sample only `raw` and `chain`, as in struct sample. */
+struct sample_raw {
+	const void *raw;
+	uint32_t raw_size;
+	const uint64_t *chain;
+	uint64_t chain_count;
+};
+/* False: the event has other things behind the fixed part than these, or the sample isn't sound. */
+bool sample_find_raw(const struct sample_layout *layout, const struct record_header *header, struct sample_raw *ret);
 /* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);

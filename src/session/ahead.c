@@ -11,12 +11,10 @@
 
 enum {
 	BATCHES = 8,
-	BATCH = 4096,	       /* items: with their records about as much as a processor's own cache holds */
-	WOKEN_FOR = 2,	       /* batches that the session's thread sleeps for */
-	LEAST = 1 << 20,       /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
-	MAPPED = 8 << 20,      /* bytes in front of the thread whose pages the session's thread maps … */
-	MAPPED_STEP = 1 << 19, /* … so many at a time */
-	UNMAPPED = 16 << 20,   /* bytes behind, of which the thread doesn't wait for anybody to unmap them */
+	BATCH = 4096,	     /* items: with their records about as much as a processor's own cache holds */
+	WOKEN_FOR = 2,	     /* batches that the session's thread sleeps for */
+	LEAST = 1 << 20,     /* bytes that the thread is woken for, and between the places where it is: it may come to rest at once */
+	UNMAPPED = 16 << 20, /* bytes behind, of which the thread doesn't wait for anybody to unmap them */
 };
 
 struct batch {
@@ -35,8 +33,6 @@ struct ahead {
 	bool rests;		     /* no more are made until the session's thread has passed what follows */
 	bool stop;		     /* … nor wanted */
 	uint64_t next;		     /* it isn't woken before the source is there; the session's thread's */
-	uint64_t reached;	     /* where the thread was after its last batch */
-	uint64_t mapped;	     /* … and up to where pages in front of it were mapped */
 	uint64_t behind, behind_end; /* ahead_forget(): from, to; equal = nothing */
 	size_t given_back;	     /* batches whose digests were; the thread's */
 	struct batch batches[BATCHES];
@@ -56,20 +52,16 @@ static bool unmap_behind(struct ahead *ahead, uint64_t least)
 	return true;
 }
 
-/* The same for pages that the thread comes to next. */
-static bool map_in_front(struct ahead *ahead)
+/* The same for samples that the thread comes to next; the lock was open in any case. */
+static bool hop_in_front(struct ahead *ahead)
 {
-	const struct reader *reader = ahead->session->reader;
-	uint64_t from = ahead->mapped > ahead->reached ? ahead->mapped : ahead->reached;
-	if (from + MAPPED_STEP > ahead->reached + MAPPED || from + MAPPED_STEP > reader->data_end)
+	struct slices *slices = ahead->session->private->slices;
+	if (!slices)
 		return false;
-	ahead->mapped = from + MAPPED_STEP;
 	pthread_mutex_unlock(&ahead->lock);
-	bool possible = mapping_populate(reader->records + from, MAPPED_STEP);
+	bool hopped = slices_hop_ahead(slices);
 	pthread_mutex_lock(&ahead->lock);
-	if (!possible)
-		ahead->mapped = reader->data_end;
-	return true;
+	return hopped;
 }
 
 /* False: no more batches are wanted. *ret_used: how many were used. */
@@ -103,7 +95,6 @@ static void *read_on(void *context)
 		give_back(ahead, used);
 		batch->count = session_read_ahead(ahead->session, batch->items, BATCH, &batch->share);
 		pthread_mutex_lock(&ahead->lock);
-		ahead->reached = ahead->session->private->source.offset;
 		ahead->made++;
 		ahead->rests = batch->count < BATCH;
 		pthread_cond_signal(&ahead->changed);
@@ -121,7 +112,6 @@ struct ahead *ahead_create(struct session *session)
 	ahead->rests = true;
 	ahead->stop = false;
 	ahead->next = 0;
-	ahead->reached = ahead->mapped = 0;
 	ahead->behind = ahead->behind_end = 0;
 	ahead->given_back = 0;
 	for (size_t i = 0; i < BATCHES; i++)
@@ -141,11 +131,16 @@ static void wake(struct ahead *ahead)
 	    !reader_is_plain(reader, offset))
 		return;
 	ahead->next = offset + LEAST;
-	ahead->reached = offset;
 	if (!ahead->has_thread)
 		ahead->has_thread = !pthread_create(&ahead->thread, NULL, read_on, ahead);
 	ahead->rests = !ahead->has_thread;
 	pthread_cond_signal(&ahead->changed);
+}
+
+/* Whether it isn't worth going on yet. */
+static bool lacks_turns(const struct ahead *ahead)
+{
+	return ahead->made - ahead->taken < WOKEN_FOR && !ahead->rests;
 }
 
 bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const struct order_item **ret_end)
@@ -157,8 +152,8 @@ bool ahead_next(struct ahead *ahead, const struct order_item **ret_begin, const 
 	if (ahead->made == ahead->taken) {
 		if (ahead->rests)
 			wake(ahead);
-		while (ahead->made - ahead->taken < WOKEN_FOR && !ahead->rests)
-			if (!map_in_front(ahead) && !unmap_behind(ahead, 1))
+		while (lacks_turns(ahead))
+			if (!hop_in_front(ahead) && lacks_turns(ahead) && !unmap_behind(ahead, 1))
 				pthread_cond_wait(&ahead->changed, &ahead->lock);
 	}
 	bool found = ahead->made > ahead->taken;

@@ -1,5 +1,6 @@
 /* Reading ahead in the order of time: a thread of its own goes over the records that follow and puts them in order, while the session's
- * thread looks at those whose turn has come. It hands on where they lie, and touches neither the machine nor what samples are decoded by.
+ * thread looks at those whose turn has come; whoever waits looks up samples for both (slices.h). It hands on where they lie, and touches
+ * neither the machine nor what samples are decoded by.
  * Where somebody asks for it (session_digest_samples()), what trackers are told of samples is taken out of them, too.
  *
  *	its thread       ──hops, orders──► batch 3   batch 4 …

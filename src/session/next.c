@@ -112,44 +112,11 @@ static void take_into_order(struct session *session, const struct record_header 
 	source_hold(&private->source, offset);
 }
 
-/* Whether nobody asks for such a sample; broken ones are counted in their turn. */
-static inline bool is_passed_over(const struct session *session, const struct event *event, uint16_t size)
-{
-	const struct session_private *private = session->private;
-	return event->index < private->unwanted.len && private->unwanted.data[event->index] &&
-	       size >= session->reader->layouts[event->index].variable;
-}
-
-/* Puts the samples that follow into the order, up to what is none, or isn't plain. */
-static void hop_into_order(struct session *session)
+/* Puts samples that follow into the order; false when something else does, or their places aren't known beforehand. */
+static bool hop_into_order(struct session *session)
 {
 	struct session_private *private = session->private;
-	const struct reader *reader = session->reader;
-	struct source *source = &private->source;
-	uint64_t offset = source->offset, samples = 0;
-	bool digests = private->digests.digester && private->digests_now;
-	while (offset < reader->data_end) {
-		source->asked = reader_ask_ahead(reader, offset, source->asked);
-		const struct record_header *header = (const struct record_header *)(reader->records + offset);
-		uint16_t size = reader_sample_size(reader, offset);
-		const struct event *event = size ? reader_sample_event(reader, header) : NULL;
-		uint64_t time = event ? session_time_at(header, &reader->layouts[0]) : 0;
-		if (!time)
-			break;
-		if (!private->prepared)
-			session_count_sample(session, event, time);
-		if (is_passed_over(session, event, size))
-			order_pass(&private->order, time);
-		else if (digests && size >= reader->layouts[event->index].variable)
-			order_push(&private->order, time, offset << SESSION_SLOT_BITS | digests_make(&private->digests, event, header));
-		else
-			order_push(&private->order, time, offset << SESSION_SLOT_BITS);
-		offset += size;
-		samples++;
-	}
-	if (!private->prepared)
-		session->record_counts[RECORD_SAMPLE] += samples;
-	source->offset = offset;
+	return private->slices && private->uniform && !private->file_order && slices_put_in_order(private->slices, &private->source.offset);
 }
 
 /* A record of the source: true when it waits for its turn in the order. */
@@ -160,8 +127,6 @@ static bool meet(struct session *session, const struct record_header *header, ui
 	uint64_t time = session_record_time(session, header);
 	if (time && !private->file_order) {
 		take_into_order(session, header, offset, time);
-		if (private->uniform && session->reader->stable)
-			hop_into_order(session);
 		return true;
 	}
 	if (!private->prepared)
@@ -195,7 +160,12 @@ static enum scan_result scan(struct session *session, bool resting, struct recor
 		return SCAN_READY;
 	}
 	while (!resting || (session->reader->stable && reader_is_plain(session->reader, private->source.offset))) {
+		if (hop_into_order(session))
+			continue;
+		bool is_plain = !private->slices || reader_is_plain(session->reader, private->source.offset);
 		header = source_next(&private->source, &offset, ret_error);
+		if (!is_plain)
+			slices_void(private->slices);
 		if (*ret_error)
 			return SCAN_FAILED;
 		if (header && meet(session, header, offset))
@@ -237,6 +207,8 @@ static size_t read_ahead(struct session *session, struct order_item *ret, size_t
 		uint64_t offset;
 		if (private->round_mark)
 			finish_round(private);
+		else if (hop_into_order(session))
+			continue;
 		else if (!may_be_met_ahead(session) || !(header = source_next(&private->source, &offset, &error)))
 			break;
 		else if (!meet(session, header, offset))
@@ -292,8 +264,10 @@ static void start(struct session *session)
 	if (private->values)
 		memset(private->values, 0, (private->readings.count + 1) * sizeof(*private->values));
 	private->digests_now = takes_plain(session);
-	if (session->reader->stable)
-		source_init(&private->source, session->reader, !private->prepared);
+	if (!session->reader->stable)
+		return;
+	source_init(&private->source, session->reader, !private->prepared);
+	private->slices = slices_create(session);
 }
 
 /* Asks for the memory of the record whose turn is `distance` further on. */
@@ -355,7 +329,7 @@ static inline bool next_digested(struct session *session, struct record *ret)
 			       .model_time = private->clock,
 			       .offset = offset,
 			       .is_sample = true,
-			       .event = digest->event,
+			       .event = session->reader->events.events.data[digest->event],
 			       .digest = digest};
 	return true;
 }

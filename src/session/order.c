@@ -44,6 +44,18 @@ void order_pass(struct order *order, uint64_t time)
 	order->passed = true;
 }
 
+void order_push_all(struct order *order, const struct order_item *items, size_t count, const struct order_times *times)
+{
+	note_newest(order, times->newest);
+	if (times->passed && (!order->passed || times->newest_passed > order->newest_passed))
+		order->newest_passed = times->newest_passed;
+	order->passed |= times->passed;
+	order->held += count;
+	vec_reserve(&order->incoming, order->incoming.len + count);
+	memcpy(order->incoming.data + order->incoming.len, items, count * sizeof(*items));
+	order->incoming.len += count;
+}
+
 static bool item_before(const struct order_item *a, const struct order_item *b)
 {
 	return a->time < b->time || (a->time == b->time && a->offset < b->offset);
@@ -180,8 +192,22 @@ static void take_round(struct order *order, size_t count)
 	*ready = (struct order_run){.items = round};
 }
 
+/* What a single large round has left behind, as the one with all that runs already. */
+static void shed(order_items *items, size_t needed)
+{
+	enum { SMALL = 4096, MUCH = 8 };
+	if (items->cap > SMALL && items->cap / MUCH > needed) {
+		vec_deinit(items);
+		*items = (order_items){0};
+	}
+}
+
 static void release(struct order *order, uint64_t limit)
 {
+	order_items *const unused[] = {&order->scratch, &order->ready[0].items, &order->ready[1].items};
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
+		shed(unused[i], order->held);
+	order->ready[1].at = order->ready[1].items.len = 0;
 	order->ready[0].at = order->ready[0].items.len = 0;
 	order->passed &= order->newest_passed > limit;
 	sort_incoming(order);

@@ -51,11 +51,26 @@ struct order {
 	uint64_t newest_passed;
 };
 
+/* Of items that follow one another. */
+struct order_times {
+	uint64_t newest;
+	bool passed; /* some are passed over, as by order_pass(); the newest of them has the time … */
+	uint64_t newest_passed;
+};
+
 void order_deinit(struct order *order);
 /* Offsets must grow. */
 void order_push(struct order *order, uint64_t time, uint64_t offset);
 /* Instead of order_push(), for what nobody asks for: the others come as if it were there. */
 void order_pass(struct order *order, uint64_t time);
+static inline void order_times_pass(struct order_times *times, uint64_t time)
+{
+	if (!times->passed || time > times->newest_passed)
+		times->newest_passed = time;
+	times->passed = true;
+}
+/* Many at once: order_push() for each of them, and order_pass() for those that `times` tells of as well. */
+void order_push_all(struct order *order, const struct order_item *items, size_t count, const struct order_times *times);
 /* A round is finished: what may go becomes ready. Nothing must be ready any more. */
 void order_finish_round(struct order *order);
 /* The stream is finished: all becomes ready. */

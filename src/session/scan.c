@@ -15,6 +15,7 @@
 
 #include "base/files/mapping.h"
 #include "base/pool.h"
+#include "session/hop.h"
 #include "session/page_ahead.h"
 #include "session/session_internal.h"
 
@@ -25,14 +26,7 @@ enum { CUT_MAX = 2 << 20, CUT_MIN = 16 << 10, CUTS_WANTED = 64 };
 enum { PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 enum { SLICE_LEAST = 8 << 20, SLICES_A_JOB = 4, OTHERS_MAX = 1 << 20 };
 
-/* Plain samples that were hopped over. */
-struct hopped {
-	uint64_t *counts; /* by event */
-	uint64_t samples;
-	uint64_t first_time, last_time; /* 0 = none had one */
-};
-
-struct slice {
+struct scan_slice {
 	uint64_t limit;	     /* the first record from here on is the first of the slice */
 	uint64_t begin, end; /* what was looked at; begin UINT64_MAX = no record was found */
 	struct hopped hopped;
@@ -46,7 +40,7 @@ struct scan {
 	uint64_t distance;     /* between cuts: the first records from its multiples on */
 	reading_values values; /* where the pass is; NULL = no counters are read with samples */
 	struct hopped hopped;  /* outside of slices */
-	struct slice *slices;
+	struct scan_slice *slices;
 	size_t slice_count;
 };
 
@@ -81,30 +75,6 @@ static void add_cut(struct scan *scan, uint64_t offset)
 
 /* ---- plain samples ---- */
 
-/* Lines of the cache that no other thread writes to. */
-static void hopped_init(struct hopped *hopped, const struct session *session)
-{
-	*hopped = (struct hopped){.counts = mem_zalloc_table(session->private->known_events + 1, sizeof(*hopped->counts))};
-}
-
-static void note_times(struct session *session, uint64_t first, uint64_t last)
-{
-	if (first && (!session->first_time || first < session->first_time))
-		session->first_time = first;
-	if (last > session->last_time)
-		session->last_time = last;
-}
-
-/* Into the session's counts. */
-static void hopped_count(struct hopped *hopped, struct session *session)
-{
-	session->record_counts[RECORD_SAMPLE] += hopped->samples;
-	for (size_t i = 0; i < session->private->known_events; i++)
-		session->event_counts[i].samples += hopped->counts[i];
-	note_times(session, hopped->first_time, hopped->last_time);
-	free(hopped->counts);
-}
-
 /* Hops over the plain samples from `offset` on, which most records are; returns where something else comes, or `end` is reached. */
 static uint64_t hop_samples(const struct session *session, struct hopped *hopped, uint64_t offset, uint64_t end)
 {
@@ -134,37 +104,13 @@ static uint64_t hop_samples(const struct session *session, struct hopped *hopped
 
 /* ---- slices ---- */
 
-/* Whether records seem to begin there: some that are sound follow one another. */
-static bool looks_like_records(const struct reader *reader, uint64_t offset)
-{
-	enum { ENOUGH = 32 };
-	for (unsigned int i = 0; i < ENOUGH && offset < reader->data_end; i++) {
-		if (!reader_is_plain(reader, offset))
-			return false;
-		offset += mapping_u16(reader->records + offset + offsetof(struct record_header, size));
-	}
-	return true;
-}
-
-/* UINT64_MAX = in as many bytes as a record can have, none is found. */
-static uint64_t find_record(const struct reader *reader, uint64_t from)
-{
-	if (from == reader->data_offset)
-		return from;
-	from = (from + 7) & ~(uint64_t)7;
-	for (uint64_t offset = from; offset < reader->data_end && offset - from <= READER_RECORD_MAX; offset += 8)
-		if (looks_like_records(reader, offset))
-			return offset;
-	return UINT64_MAX;
-}
-
 static void scan_slice(void *context, unsigned int worker, size_t number)
 {
 	const struct scan *scan = context;
 	const struct reader *reader = scan->session->reader;
-	struct slice *slice = &scan->slices[number];
+	struct scan_slice *slice = &scan->slices[number];
 	uint64_t limit = number + 1 < scan->slice_count ? slice[1].limit : reader->data_end, next_cut = 0;
-	uint64_t offset = slice->begin = find_record(reader, slice->limit), left = offset;
+	uint64_t offset = slice->begin = hop_find_record(reader, slice->limit), left = offset;
 	if (worker == 0)
 		session_report_progress(scan->session, slice->limit);
 	while (offset < limit && slice->others.len < OTHERS_MAX) {
@@ -229,7 +175,7 @@ static void take_record(struct scan *scan, const struct record_header *header, u
 }
 
 /* The source is at the slice's beginning, and is at its end then. */
-static struct error *take_slice(struct scan *scan, struct slice *slice, struct source *source)
+static struct error *take_slice(struct scan *scan, struct scan_slice *slice, struct source *source)
 {
 	struct error *error = NULL;
 	for (size_t i = 0; i < slice->cuts.len; i++)
@@ -243,7 +189,6 @@ static struct error *take_slice(struct scan *scan, struct slice *slice, struct s
 	}
 	scan->session->private->slices_taken++;
 	hopped_count(&slice->hopped, scan->session);
-	slice->hopped = (struct hopped){0};
 	source->offset = slice->end;
 	uint64_t left = slice->begin;
 	session_leave_behind(scan->session, &left, slice->end, 0);
@@ -263,7 +208,7 @@ static struct error *take_records(struct scan *scan, bool hops)
 	for (;;) {
 		while (next < scan->slice_count && (scan->slices[next].begin < source.offset || scan->slices[next].begin == UINT64_MAX))
 			next++;
-		struct slice *slice = next < scan->slice_count ? &scan->slices[next] : NULL;
+		struct scan_slice *slice = next < scan->slice_count ? &scan->slices[next] : NULL;
 		uint64_t slice_begin = slice ? slice->begin : UINT64_MAX;
 		if (slice && slice->begin == source.offset && slice->end > slice->begin) {
 			next++;
@@ -310,8 +255,9 @@ struct error *scan_records(struct session *session, struct order *sideband)
 	struct error *error = take_records(&scan, hops);
 	page_ahead_end(ahead);
 	hopped_count(&scan.hopped, session);
+	hopped_deinit(&scan.hopped);
 	for (size_t i = 0; i < scan.slice_count; i++) {
-		free(scan.slices[i].hopped.counts);
+		hopped_deinit(&scan.slices[i].hopped);
 		vec_deinit(&scan.slices[i].others);
 		vec_deinit(&scan.slices[i].cuts);
 	}

@@ -290,6 +290,7 @@ void session_close(struct session *session)
 		return;
 	struct session_private *private = session->private;
 	ahead_destroy(private->ahead);
+	slices_destroy(private->slices);
 	pthread_mutex_destroy(&private->digest_lock);
 	digests_deinit(&private->digests);
 	if (session->reader)

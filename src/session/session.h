@@ -117,7 +117,7 @@ bool session_maps_jitdump(const struct session *session, const struct record_hea
 /* One record on its way to a command. */
 /* What trackers are told of a sample, taken out of it beforehand, so that nobody has to look for it when its turn has come. */
 struct sample_digest {
-	const struct event *event; /* NULL: nothing was taken, the sample is to be decoded */
+	uint32_t event; /* its index */
 	uint32_t pid, tid, cpu;
 	uint64_t values[];
 };
@@ -146,7 +146,7 @@ int session_next_sample(struct session *session, struct record *ret, struct erro
  * session_next_sample() may leave them out. */
 void session_choose_events(struct session *session, bool (*is_wanted)(void *context, const struct event *event), void *context);
 /* Takes what trackers are told out of a sound sample, whose event is known by now; true when nothing needs the whole sample to be told that
- * it is broken. Another thread calls it, one at a time. */
+ * it is broken. Threads call it, several at a time. */
 typedef bool session_digester(void *context, const struct event *event, const struct record_header *header, struct sample_digest *ret);
 /* Has samples that session_next_sample() gives digested where that is done ahead: records have digests then, of `values` values. Before the
  * first record, by one only: else false. `context` must live as long as the session, or until session_end_digests(). */

@@ -8,6 +8,7 @@
 #include "session/order.h"
 #include "session/readings.h"
 #include "session/session.h"
+#include "session/slices.h"
 #include "session/ties.h"
 
 #include <pthread.h>
@@ -135,9 +136,10 @@ struct session_private {
 	char apart_from_model[SESSION_LINE];
 	struct source source;
 	struct order order;
-	VEC(bool) unwanted; /* by event index: nobody looks at its samples */
-	bool scanned;	    /* the source is at its end */
-	bool round_mark;    /* a FINISHED_ROUND was delivered: the round is to be finished now */
+	VEC(bool) unwanted;    /* by event index: nobody looks at its samples */
+	struct slices *slices; /* its samples, as far as they are known; NULL = it is gone over record by record */
+	bool scanned;	       /* the source is at its end */
+	bool round_mark;       /* a FINISHED_ROUND was delivered: the round is to be finished now */
 	char apart_from_order[SESSION_LINE];
 	struct digests digests;	     /* the digester is changed under digest_lock */
 	bool digests_now;	     /* what is hopped over is digested */
@@ -206,9 +208,9 @@ static inline uint64_t session_time_at(const struct record_header *header, const
 }
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
-/* What tells the record of an item in the order: its offset (no recording has 2^46 bytes), above the place of its digest among those that
+/* What tells the record of an item in the order: its offset (no recording has 2^45 bytes), above the place of its digest among those that
  * are kept, + 1; 0 = it has none. With SESSION_AT_ONCE the record was met at that place and isn't in the order. */
-enum { SESSION_SLOT_BITS = 17, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
+enum { SESSION_SLOT_BITS = 18, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
 #define SESSION_AT_ONCE (1ull << 63)
 static inline uint64_t session_turn_offset(const struct order_item *item)
 {

@@ -1,22 +1,18 @@
-/* Symbol tables: settling of raw symbol lists, and lookup.
- *
- * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
- * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
+/* Symbol tables, as they are kept (symbol_builder.c: as they are put together), and lookup.
  *
  * Lookup: starts of the intervals in one packed array (4 bytes each, so that a search touches few cache lines), and buckets of addresses
  * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is, and `intervals`
  * where a symbol begins.
  *
- * Most symbols are never looked up, so of each only what its file says of it is kept, in 12 bytes. Who first looks one up makes a struct
+ * Most symbols are never looked up, so of each only what its file says of it is kept, in 8 bytes. Who first looks one up makes a struct
  * symbol of it and publishes that with release order; should another thread have done so meanwhile, his own goes. That is when a name is
  * demangled, which is slow (1 µs and more).
  *
  * Names: one block for all. Those of a file that has many of them are copied when they are looked up, out of the file, which stays mapped.
  */
-#include "symbol/symtab.h"
+#include "symbol/symtab_internal.h"
 
 #include "base/cleanup.h"
-#include "base/radix.h"
 #include "base/search.h"
 #include "symbol/carried/carried.h"
 #include "symbol/demangle.h"
@@ -30,187 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A symbol as it is kept. */
-struct packed_symbol {
-	uint32_t name; /* where it begins in the block, or in the file */
-	uint32_t size; /* SIZE_IS_LARGE: in `large_sizes` */
-	uint8_t binding, type;
-	bool mangled : 1, in_file : 1, ifunc_alias : 1;
-};
-
-#define SIZE_IS_LARGE UINT32_MAX
-
 /* Names that are read from a file before it leaves our memory: each time costs a system call, and page faults afterwards. */
 enum { NAMES_AT_ONCE = 64 };
-
-struct large_size {
-	uint32_t index; /* of the symbol */
-	uint64_t size;
-};
-
-struct symtab_private {
-	uint64_t base;	      /* where the first interval begins */
-	uint32_t *starts;     /* of intervals, sorted: their distance from `base` */
-	uint64_t *far_starts; /* instead where that would be too far; else NULL */
-	uint32_t *owners;     /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
-	size_t interval_count;
-	/* Bucket b is the interval that covers base + (b << bucket_shift): a binary search has only what lies between two buckets
-	 * left. */
-	uint32_t *buckets;
-	unsigned int bucket_shift;
-	struct packed_symbol *symbols;
-	uint32_t *intervals;		    /* the first one of each symbol; NULL without overlaps */
-	VEC(struct large_size) large_sizes; /* by index */
-	struct symbol *_Atomic *made;	    /* of each symbol; NULL: nobody has looked it up */
-	char *names;			    /* one block */
-	struct mapping file;		    /* where the others are */
-	size_t name_limit;		    /* bytes at which names are cut */
-	bool sparing;
-	atomic_uint names_read;	     /* from the file */
-	struct functions *functions; /* NULL: the file has no debug information that fits */
-	size_t name_count;	     /* symbols that the file has: how long a readable name may be depends on it */
-};
-
-void symbol_builder_deinit(struct symbol_builder *builder)
-{
-	vec_deinit(&builder->symbols);
-	arena_deinit(&builder->names);
-	free(take_pointer(builder->text));
-}
-
-/* The readable name of a symbol for comparing; *ret_owned is to be freed. */
-static const char *readable_name(const struct symbol *symbol, char **ret_owned)
-{
-	*ret_owned = symbol->mangled && demangle_candidate(symbol->name) ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
-	return *ret_owned ? *ret_owned : symbol->name;
-}
-
-static bool name_preferred(const char *a, const char *b)
-{
-	if (strspn(a, "_") != strspn(b, "_"))
-		return strspn(a, "_") < strspn(b, "_");
-	if (strlen(a) != strlen(b))
-		return strlen(a) > strlen(b);
-	/* Kernels before 4.17 had "SyS_x" as aliases of "sys_x". */
-	return strncmp(a, "SyS", 3) && strncmp(a, "compat_SyS", 10);
-}
-
-bool symbol_preferred(const struct symbol *a, const struct symbol *b)
-{
-	bool sized_a = a->end != a->start, sized_b = b->end != b->start;
-	if (sized_a != sized_b)
-		return sized_a;
-	if (a->type != b->type && (a->type == STT_NOTYPE || b->type == STT_NOTYPE))
-		return b->type == STT_NOTYPE;
-	if ((a->binding == STB_WEAK) != (b->binding == STB_WEAK))
-		return b->binding == STB_WEAK;
-	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
-		return a->binding == STB_GLOBAL;
-	if (!strcmp(a->name, b->name))
-		return true;
-	char *owned_a, *owned_b;
-	const char *name_a = readable_name(a, &owned_a), *name_b = readable_name(b, &owned_b);
-	bool preferred = name_preferred(name_a, name_b);
-	free(owned_a);
-	free(owned_b);
-	return preferred;
-}
-
-static uint64_t start_of(const void *context, uint32_t index)
-{
-	return ((const struct symbol *)context)[index].start;
-}
-
-/* Moves each symbol to its place, order[i] being where the one of place i is. Each cycle of the permutation is walked once: a copy would
- * double what the largest files take. */
-static void put_in_order(struct symbol *symbols, uint32_t *order, size_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		struct symbol first = symbols[i];
-		uint32_t place = i;
-		while (order[place] != i) {
-			uint32_t from = order[place];
-			symbols[place] = symbols[from];
-			order[place] = place;
-			place = from;
-		}
-		symbols[place] = first;
-		order[place] = place;
-	}
-}
-
-/* Symbols of one address stay in the order of their addition. */
-static void sort_by_start(struct symbol_builder *builder)
-{
-	struct symbol *symbols = builder->symbols.data;
-	size_t count = builder->symbols.len, i = 1;
-	while (i < count && symbols[i - 1].start <= symbols[i].start)
-		i++;
-	if (i >= count)
-		return;
-	cleanup_free uint32_t *order = mem_alloc_array(count, sizeof(*order));
-	for (i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	radix_sort(order, count, start_of, symbols);
-	put_in_order(symbols, order, count);
-}
-
-enum { PAGE = 4096 };
-
-/* The end of the page behind the one that `address` is in, or begins. */
-static uint64_t page_behind(uint64_t address)
-{
-	uint64_t last = UINT64_MAX & ~(uint64_t)(PAGE - 1);
-	return address > last - PAGE ? UINT64_MAX : ((address + PAGE - 1) & ~(uint64_t)(PAGE - 1)) + PAGE;
-}
-
-/* Kernel and modules lie far from each other: the last symbol of each ends with its page. */
-static uint64_t stretched_end(const struct symbol *symbol, const struct symbol *next, bool kallsyms)
-{
-	return kallsyms && symbol->index != next->index ? page_behind(symbol->end) : next->start;
-}
-
-static void stretch_unsized(struct symbol_builder *builder, bool kallsyms)
-{
-	struct symbol *symbols = builder->symbols.data;
-	size_t count = builder->symbols.len;
-	for (size_t i = 0; i + 1 < count; i++)
-		if (symbols[i].end == symbols[i].start)
-			symbols[i].end = stretched_end(&symbols[i], &symbols[i + 1], kallsyms);
-	if (count && symbols[count - 1].end == symbols[count - 1].start)
-		symbols[count - 1].end = page_behind(symbols[count - 1].start);
-}
-
-static void keep_one_of_each(struct symbol_builder *builder)
-{
-	struct symbol *symbols = builder->symbols.data;
-	size_t kept = 0;
-	for (size_t i = 0; i < builder->symbols.len; i++) {
-		if (!kept || symbols[kept - 1].start != symbols[i].start) {
-			symbols[kept++] = symbols[i];
-			continue;
-		}
-		struct symbol *best = &symbols[kept - 1];
-		bool ifunc = best->ifunc_alias || symbols[i].ifunc_alias;
-		if (symbol_preferred(best, &symbols[i])) {
-			best->ifunc_alias = ifunc || symbols[i].type == STT_GNU_IFUNC;
-		} else {
-			ifunc |= best->type == STT_GNU_IFUNC;
-			*best = symbols[i];
-			best->ifunc_alias = ifunc;
-		}
-	}
-	builder->symbols.len = kept;
-}
-
-void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
-{
-	for (size_t i = 0; builder->demangle && i < builder->symbols.len; i++)
-		builder->symbols.data[i].mangled = true;
-	sort_by_start(builder);
-	stretch_unsized(builder, kallsyms);
-	keep_one_of_each(builder);
-}
 
 enum {
 	LONG_NAME = 4096,
@@ -283,20 +100,24 @@ static void place_names(struct symtab_private *private, const struct symbol *sym
 	}
 }
 
+void symtab_pack(struct symtab_private *private, size_t index, const struct symbol *symbol)
+{
+	uint64_t size = symbol->end - symbol->start;
+	bool large = size >= SIZE_IS_LARGE;
+	private->symbols[index] = (struct packed_symbol){.size = large ? SIZE_IS_LARGE : (uint16_t)size,
+							 .binding = symbol->binding & 15,
+							 .type = symbol->type & 15,
+							 .mangled = symbol->mangled,
+							 .ifunc_alias = symbol->ifunc_alias};
+	if (large)
+		vec_push(&private->large_sizes, (struct large_size){(uint32_t)index, size});
+}
+
 static void pack_symbols(struct symtab_private *private, const struct symbol *symbols, size_t count)
 {
 	private->symbols = mem_alloc_array(count, sizeof(*private->symbols));
-	for (size_t i = 0; i < count; i++) {
-		uint64_t size = symbols[i].end - symbols[i].start;
-		bool large = size >= SIZE_IS_LARGE;
-		private->symbols[i] = (struct packed_symbol){.size = large ? SIZE_IS_LARGE : (uint32_t)size,
-							     .binding = symbols[i].binding,
-							     .type = symbols[i].type,
-							     .mangled = symbols[i].mangled,
-							     .ifunc_alias = symbols[i].ifunc_alias};
-		if (large)
-			vec_push(&private->large_sizes, (struct large_size){(uint32_t)i, size});
-	}
+	for (size_t i = 0; i < count; i++)
+		symtab_pack(private, i, &symbols[i]);
 }
 
 /* No two symbols begin at the same address, and an interval begins wherever one does, though it isn't its own where the symbol is empty. */
@@ -360,37 +181,80 @@ static void make_buckets(struct symtab_private *private)
 	private->buckets[buckets - 1] = (uint32_t)(count - 1);
 }
 
-struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path)
+struct symtab *symtab_finish(struct symtab_private *private, size_t count, int source, const char *path)
 {
 	struct symtab *symtab = mem_zalloc(sizeof(*symtab));
+	make_buckets(private);
+	private->made = mem_zalloc_array(symtab_made_blocks(count), sizeof(*private->made));
+	private->name_count = count;
+	symtab->count = count;
+	symtab->source = source;
+	symtab->path = path ? mem_strdup(path) : NULL;
+	symtab->private = private;
+	return symtab;
+}
+
+struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path)
+{
 	struct symtab_private *private = mem_zalloc(sizeof(*private));
 	const struct symbol *symbols = builder->symbols.data;
 	size_t count = builder->symbols.len;
 	private->name_limit = name_limit(builder);
 	private->sparing = builder->sparing;
-	private->made = mem_zalloc_array(count, sizeof(*private->made));
 	take_file(private, builder);
 	pack_symbols(private, symbols, count);
 	place_names(private, symbols, count);
 	place_intervals(private, symbols, count);
-	make_buckets(private);
 	symbol_builder_deinit(builder);
 	if (private->sparing && private->file.data)
 		mapping_forget(private->file.data, private->file.size);
-	symtab->count = count;
-	symtab->source = source;
-	symtab->path = path ? mem_strdup(path) : NULL;
-	symtab->private = private;
-	private->name_count = count;
-	return symtab;
+	return symtab_finish(private, count, source, path);
+}
+
+/* ---- symbols that were looked up ---- */
+
+static struct symbol *made_at(const struct symtab_private *private, size_t index)
+{
+	struct made_block *block = atomic_load_explicit(&private->made[index / MADE_BLOCK], memory_order_acquire);
+	return block ? atomic_load_explicit(&block->symbols[index % MADE_BLOCK], memory_order_acquire) : NULL;
+}
+
+/* Where it is going to be. */
+static struct symbol *_Atomic *place_to_make(const struct symtab_private *private, size_t index)
+{
+	struct made_block *_Atomic *place = &private->made[index / MADE_BLOCK];
+	struct made_block *block = atomic_load_explicit(place, memory_order_acquire);
+	if (!block) {
+		struct made_block *fresh = mem_zalloc(sizeof(*fresh));
+		if (atomic_compare_exchange_strong(place, &block, fresh))
+			block = fresh;
+		else
+			free(fresh);
+	}
+	return &block->symbols[index % MADE_BLOCK];
+}
+
+static void prefetch_made(const struct symtab_private *private, size_t index)
+{
+	const struct symbol *made = made_at(private, index);
+	if (made)
+		__builtin_prefetch(made);
+}
+
+static void destroy_made(struct made_block *block)
+{
+	for (size_t i = 0; block && i < MADE_BLOCK; i++)
+		free(block->symbols[i]);
+	free(block);
 }
 
 size_t symtab_bytes(const struct symtab *symtab)
 {
-	enum { KEPT = 30, MADE = sizeof(struct symbol) + 64 };
-	size_t made = 0;
+	enum { KEPT = 16, MADE = sizeof(struct symbol) + 64 };
+	const struct packed_names *names = symtab->private->packed_names;
+	size_t made = names ? packed_names_bytes(names) / MADE : 0;
 	for (size_t i = 0; i < symtab->count; i++)
-		made += atomic_load_explicit(&symtab->private->made[i], memory_order_relaxed) != NULL;
+		made += made_at(symtab->private, i) != NULL;
 	return sizeof(*symtab) + symtab->count * KEPT + made * MADE;
 }
 
@@ -399,8 +263,8 @@ void symtab_destroy(struct symtab *symtab)
 	if (!symtab)
 		return;
 	struct symtab_private *private = symtab->private;
-	for (size_t i = 0; i < symtab->count; i++)
-		free(private->made[i]);
+	for (size_t i = 0; i < symtab_made_blocks(symtab->count); i++)
+		destroy_made(private->made[i]);
 	functions_destroy(private->functions);
 	mapping_close(&private->file);
 	vec_deinit(&private->large_sizes);
@@ -412,6 +276,7 @@ void symtab_destroy(struct symtab *symtab)
 	free(private->buckets);
 	free(private->owners);
 	free(private->names);
+	packed_names_destroy(private->packed_names);
 	free(private);
 	free(symtab->segments);
 	free((char *)symtab->path);
@@ -437,6 +302,8 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 {
 	const struct symtab_private *private = symtab->private;
 	const struct packed_symbol *packed = &private->symbols[index];
+	if (private->packed_names)
+		return packed_names_get(private->packed_names, packed->name);
 	if (!packed->in_file)
 		return mem_strdup(private->names + packed->name);
 	char *name = mem_strndup((const char *)private->file.data + packed->name, private->name_limit);
@@ -451,7 +318,8 @@ char *symtab_raw_name(const struct symtab *symtab, size_t index)
 static char *readable_name_at(const struct symtab *symtab, size_t index)
 {
 	const struct packed_symbol *packed = &symtab->private->symbols[index];
-	if (!packed->in_file && !(packed->mangled && demangle_candidate(symtab->private->names + packed->name)))
+	bool in_block = !packed->in_file && !symtab->private->packed_names;
+	if (in_block && !(packed->mangled && demangle_candidate(symtab->private->names + packed->name)))
 		return NULL;
 	char *name = symtab_raw_name(symtab, index);
 	char *readable = packed->mangled && demangle_candidate(name) ? demangle(name, demangle_limit(symtab->private->name_count)) : NULL;
@@ -483,7 +351,7 @@ static struct symbol *make_symbol(const struct symtab *symtab, size_t index)
 
 static const struct symbol *symbol_at(const struct symtab *symtab, size_t index)
 {
-	struct symbol *_Atomic *place = &symtab->private->made[index];
+	struct symbol *_Atomic *place = place_to_make(symtab->private, index);
 	struct symbol *found = atomic_load_explicit(place, memory_order_acquire);
 	if (found)
 		return found;
@@ -553,7 +421,7 @@ static const struct symbol *symbol_if_covers(const struct symtab *symtab, uint32
 {
 	if (owner == OVERLAP_NONE)
 		return NULL;
-	const struct symbol *made = atomic_load_explicit(&symtab->private->made[owner], memory_order_acquire);
+	const struct symbol *made = made_at(symtab->private, owner);
 	uint64_t start = made ? made->start : start_at(symtab->private, owner);
 	uint64_t end = made ? made->end : start + size_at(symtab->private, owner);
 	if (addr >= end && addr != start)
@@ -606,11 +474,11 @@ void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t
 	for (size_t i = 0; i < count; i++) {
 		owners[i] = owner_of(symtab->private, addrs[i]);
 		if (owners[i] != OVERLAP_NONE)
-			__builtin_prefetch(&symtab->private->made[owners[i]]);
+			__builtin_prefetch(&symtab->private->made[owners[i] / MADE_BLOCK]);
 	}
 	for (size_t i = 0; i < count; i++)
 		if (owners[i] != OVERLAP_NONE)
-			__builtin_prefetch(atomic_load_explicit(&symtab->private->made[owners[i]], memory_order_relaxed));
+			prefetch_made(symtab->private, owners[i]);
 	for (size_t i = 0; i < count; i++) {
 		ret[i] = symbol_if_covers(symtab, owners[i], addrs[i]);
 		if (ret[i])

@@ -1,4 +1,4 @@
-/* Symbol table of one dso: sorted by start, immutable once published. It is kept small, with some 30 bytes and the name of each symbol, of
+/* Symbol table of one dso: sorted by start, immutable once published. It is kept small, with some 16 bytes and the name of each symbol, of
  * large files without the names, which stay in the file: a struct symbol is made when a lookup first returns it.
  *
  * Symbols may overlap in a file (labels inside assembler functions); which of them covers an address is decided when the table is built, so
@@ -102,8 +102,19 @@ void symbol_builder_deinit(struct symbol_builder *builder);
  * after each table of names that was added: the kernel's perf does so, and sizes depend on it. `kallsyms`: `index` says which module a
  * symbol is of, and the last symbol of each ends with its page, not with the next one's start. */
 void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms);
+/* Where a symbol without a size ends that is the last one: with the page behind the one that `address` is in, or begins. */
+uint64_t symbol_stretched_end(uint64_t address);
 /* The finished table; the builder is empty afterwards. */
 struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path);
+
+/* Putting one together of symbols that come in the order of their addresses: it takes no more memory than the table, with packed names. */
+struct symtab_writer;
+struct symtab_writer *symtab_writer_create(void);
+/* Copies the name. False: it isn't behind the one before, or too far from the first. */
+bool symtab_writer_add(struct symtab_writer *writer, const struct symbol *symbol);
+/* The finished table, each symbol moved by `delta`. The writer is gone. */
+struct symtab *symtab_writer_finish(struct symtab_writer *writer, uint64_t delta, int source, const char *path);
+void symtab_writer_destroy(struct symtab_writer *writer);
 
 /* Which of two symbols of the same address is the one to show: true for `a`. What counts, in this order: has a size, has a type, not weak,
  * global, fewer leading underscores, longer name. */

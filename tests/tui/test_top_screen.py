@@ -142,6 +142,26 @@ def test_keys_that_report_has_as_well(top, spin):
     screen.after("PPage", "?: help", without=["this key does nothing"])
 
 
+def test_moving_and_zooming(top, spin):
+    """Pages both ways; t, d and S zoom in, and out again."""
+    process = spin("worker")
+    screen = top("-s", "comm,dso,socket,sym", process=process, lines=6)
+    until_rows(screen, lambda rows: len(rows) > 1)
+    for keys in (["NPage", "PPage"], ["Space", "PPage"], ["Down", "Up"]):
+        screen.keys("Home")
+        started.until(lambda: any("row 1 of" in line for line in screen.lines()), "the first row")
+        screen.keys(keys[0])
+        started.until(lambda: any(re.search(r"row ([2-9]|\d\d+) of", line) for line in screen.lines()), "further down")
+        screen.keys(keys[1])
+        started.until(lambda: any("row 1 of" in line for line in screen.lines()), "and back")
+    screen.resize(120, 30)
+    screen.after("Home t", "Thread: ")
+    screen.after("d", "Thread: ", "DSO: ")
+    screen.after("Escape Escape", "?: help", without=["Thread: ", "DSO: "])
+    screen.after("Home S", "Processor Socket: ")
+    screen.after("S", "?: help", without=["Processor Socket: "])
+
+
 def test_what_stays_text(top):
     screen = top("--stdio")
     assert not any("?: help" in line for line in screen.until("PerfTop:"))
@@ -344,6 +364,8 @@ def test_several_events(top):
     until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
     assert "[999Hz cpu-clock]" in screen.until("Tab: next event")[0]
     screen.after("Tab", "[999Hz task-clock]", "one")
+    screen.after("BTab", "[999Hz cpu-clock]")
+    screen.after("BTab", "[999Hz task-clock]")
     lines = screen.after("Left", "Events of")
     assert sum(bool(re.search(r"\d+ samples of (cpu|task)-clock", line)) for line in lines) == 2
     screen.after("Up Enter", "[999Hz cpu-clock]")

@@ -137,7 +137,7 @@ struct fold_feed;
 
 struct fold {
 	struct session *session;
-	struct fold_entry *entries;  /* in the order of their first samples */
+	struct fold_entry *entries;  /* in the order of their first samples; without details of any_address in any order */
 	struct fold_detail *details; /* by entry; NULL when they have no `extra`, and fold_of_session() made the fold or it is of
 					any_address without records */
 	size_t entry_count;

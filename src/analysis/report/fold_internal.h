@@ -162,6 +162,7 @@ struct fold_places {
 	const struct maps_piece *last[2][FOLD_LAST_MAPS];
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
+	uint64_t symbol_mask;
 	bool ranges;			 /* some of which are of all addresses around it */
 	bool one_nowhere;		 /* what isn't mapped is one frame */
 	uint32_t nowhere[FOLD_CPUMODES]; /* frame of what isn't mapped, where that is one */
@@ -569,6 +570,6 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *sample);
 /* Adds the batch to the feed's set. */
 void fold_feed_flush(struct fold_feed *feed);
 
-/* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples. The tables are empty
- * afterwards. */
+/* Moves all into the fold's arrays, with ids that are indexes; the entries, with details, in the order of their first samples. The tables
+ * are empty afterwards. */
 void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details);

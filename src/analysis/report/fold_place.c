@@ -21,6 +21,7 @@ enum {
 	FRAME_SLOTS_MOST = 1 << 18,
 	RANGE_SLOTS_MOST = 1 << 17,
 	SYMBOL_SLOTS = 1 << 14,
+	SYMBOL_SLOTS_LIVE = 1 << 12,
 	NEAR_BITS = 12,
 	NEAR_SLOTS = 1 << NEAR_BITS
 };
@@ -81,6 +82,7 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 				       .options = options,
 				       .machine = machine,
 				       .frame_mask = slots - FRAME_WAYS,
+				       .symbol_mask = (options->any_address ? SYMBOL_SLOTS_LIVE : SYMBOL_SLOTS) - 1,
 				       .ranges = ranges,
 				       .one_nowhere = ranges && picture};
 	for (unsigned int i = 0; i < FOLD_CPUMODES; i++)
@@ -89,7 +91,7 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	for (unsigned int i = 0; i < FOLD_LAST_MAPS; i++)
 		places->last[0][i] = places->last[1][i] = places->maps.slots;
 	places->frames = mem_zalloc_table(slots, sizeof(*places->frames));
-	places->symbols = mem_zalloc_table(SYMBOL_SLOTS, sizeof(*places->symbols));
+	places->symbols = mem_zalloc_table(places->symbol_mask + 1, sizeof(*places->symbols));
 }
 
 void fold_places_deinit(struct fold_places *places)
@@ -176,7 +178,7 @@ static uint32_t symbol_frame(struct fold_places *places, const struct fold_frame
 {
 	if (places->options->by_address || places->options->by_line)
 		return fold_tables_frame(places->tables, frame);
-	struct place_symbol *slot = &places->symbols[hash_u64((uintptr_t)frame->symbol) % SYMBOL_SLOTS];
+	struct place_symbol *slot = &places->symbols[hash_u64((uintptr_t)frame->symbol) & places->symbol_mask];
 	uint64_t address = frame->map ? map_to_dso(frame->map, frame->ip) : frame->ip;
 	if (slot->symbol != frame->symbol || address < slot->address)
 		*slot = (struct place_symbol){frame->symbol, address, fold_tables_frame(places->tables, frame)};

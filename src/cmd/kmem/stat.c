@@ -178,6 +178,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 					       .streaming = true,
 					       .kernel_only = true,
 					       .threadless = true,
+					       .names_kernel = !options.raw_addresses,
 					       .confined = "kmem",
 					       .recorder = "perf kmem record"};
 	if (!error)

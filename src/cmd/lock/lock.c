@@ -57,6 +57,7 @@ struct error *lock_open(struct opening *opening, const struct lock_input *common
 		.recorder = "perf lock record",
 		.remembers = threads,
 		.streaming = true,
+		.names_kernel = true,
 	};
 	return opening_begin(opening, &options);
 }

@@ -87,6 +87,7 @@ static void release(void *context, struct screen *screen)
 	const struct top *top = shown->top;
 	top_history_release(&shown->top->rows);
 	intern_deinit(&shown->strings);
+	top_let_go(shown->top);
 	if (top->options->sym_annotate && !shown->opened && top->rows.shown->entry_count) {
 		shown->opened = true;
 		screen_annotate_named(screen, top->options->sym_annotate);

@@ -78,6 +78,7 @@ static struct error *print_screen(struct top *top)
 		printf("No samples yet.\n\n");
 	struct error *error = options->sym_annotate ? print_code(top) : report_show_events(&top->report);
 	intern_deinit(&top->report.strings); /* of rows, which are gone */
+	top_let_go(top);
 	if (error || !fflush(stdout))
 		return error;
 	int number = errno;

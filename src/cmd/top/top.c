@@ -8,6 +8,8 @@
 
 #include "app/command.h"
 #include "base/clock.h"
+#include "base/files/mapping.h"
+#include "base/files/program_pages.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/attached.h"
@@ -177,10 +179,20 @@ static void forget(struct top *top)
 	malloc_trim(0);
 }
 
-/* Large arrays go back as soon as they are freed: with each screen they are made anew, with other sizes. */
+/* Large arrays go back as soon as they are freed: with each screen they are made anew, with other sizes. Threads live no longer
+ * than it takes to read /proc, and would leave a heap each. */
 static void prepare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_ARENA_MAX, 1);
+}
+
+void top_let_go(struct top *top)
+{
+	mapping_forget_all();
+	if (!top->begun)
+		program_pages_forget();
+	top->begun = true;
 }
 
 bool top_take_round(struct top *top, struct error **ret_error)
@@ -203,6 +215,15 @@ bool top_is_due(const struct top *top)
 	return clock_now_ns(CLOCK_MONOTONIC) - top->interval.begin_ns >= top->options->delay_s * 1000000000;
 }
 
+/* Lines and types of data are remembered by their files, and so are places of memory accesses. */
+bool top_keeps_files(const struct report *report)
+{
+	bool keeps = report->by_line;
+	for (size_t i = 0; i < report->extras.keys.len; i++)
+		keeps |= (report->extras.keys.data[i]->flags & KEY_MEMORY) != 0;
+	return keeps;
+}
+
 /* ---- */
 
 /* The session, the report and the histories, then one table after the other. */
@@ -223,8 +244,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 		error = report_prepare(report);
 	if (error)
 		return error;
-	/* Keys with more than a place keep files of their own. */
-	report->session->machine->drops_files = !report->extras.keys.len && !report->by_line;
+	report->session->machine->drops_files = !top_keeps_files(report);
 	open_rows(top);
 	if (screen || top->options->sym_annotate)
 		top_open_code(top);

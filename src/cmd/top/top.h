@@ -84,6 +84,7 @@ struct top {
 	bool restarts;		      /* what was added up until now isn't wanted any more */
 	const struct event *on, *off; /* of --switch-on and --switch-off, or NULL */
 	bool off_now;		      /* samples don't count until the event `on` */
+	bool begun;		      /* there was a table */
 	bool frozen;		      /* samples aren't taken */
 	bool ended;		      /* by the person, or a reader that has gone */
 	bool nobody_reads;	      /* standard output is a pipe whose reader has gone */
@@ -92,6 +93,10 @@ struct top {
 	struct machine_holder viewer; /* who else keeps pointers into the machine; or all zero */
 };
 
+/* top.c: whether a sort key needs files that nothing maps any more for longer than there are rows of them. */
+bool top_keeps_files(const struct report *report);
+/* top.c, after each table: pages of files that were looked at leave our memory, and what only the beginning needed of our own. */
+void top_let_go(struct top *top);
 /* top.c: takes the samples of a round, and lets the machine forget what neither runs nor is shown. False: there will be no other, because
  * of an error or an end. */
 bool top_take_round(struct top *top, struct error **ret_error);

@@ -82,6 +82,14 @@ static uint8_t type_of(char type)
 	return type == 't' || type == 'w' ? STT_FUNC : STT_OBJECT;
 }
 
+bool kallsyms_symbol(uint64_t address, char type, const char *name, struct symbol *ret)
+{
+	if (!type_counts(type) || name[0] == '$')
+		return false;
+	*ret = (struct symbol){.start = address, .end = address, .name = name, .binding = binding_of(type), .type = type_of(type)};
+	return true;
+}
+
 /* The number of a module; lines of one module follow each other. */
 static uint32_t module_index(struct kallsyms *kallsyms, char *module)
 {
@@ -123,10 +131,11 @@ static void parse(struct kallsyms *kallsyms, char *at, char *end, struct seen *s
 		seen->lines++;
 		seen->addresses |= line.address;
 		note_landmark(kallsyms, &line);
-		if (!type_counts(line.type) || line.name[0] == '$')
+		struct symbol symbol;
+		if (!kallsyms_symbol(line.address, line.type, line.name, &symbol))
 			continue;
-		symbol_builder_add(&kallsyms->settled, line.address, 0, binding_of(line.type), type_of(line.type), line.name);
-		vec_last(&kallsyms->settled.symbols)->index = module_index(kallsyms, line.module);
+		symbol.index = module_index(kallsyms, line.module);
+		vec_push(&kallsyms->settled.symbols, symbol);
 	}
 }
 

@@ -37,3 +37,10 @@ bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret);
  * during the call; `module` is NULL for the kernel itself. */
 typedef bool (*kallsyms_visitor)(void *context, uint64_t address, char type, const char *name, const char *module);
 struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context);
+/* The symbol of a line, without a size; false where it doesn't count. */
+bool kallsyms_symbol(uint64_t address, char type, const char *name, struct symbol *ret);
+
+/* The table of the kernel's own symbols, of a list that was not cut off: the same as from kallsyms_give(), but read one block after the
+ * other, for those to whom memory is worth more than the second thread. `text_symbol` (_text, _stext) is at `recorded` where symbols shall
+ * lie; 0: they stay where the list has them. NULL: there is no list, its addresses are hidden, or it isn't in order. */
+struct symtab *kallsyms_packed(const char *path, const char *text_symbol, uint64_t recorded, int source);

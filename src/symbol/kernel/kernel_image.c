@@ -329,10 +329,22 @@ static struct symtab *empty_table(enum symbol_source source)
 	return symtab_build(&builder, source, NULL);
 }
 
+/* For what runs for days. NULL: another way is to be found, or why there is none. */
+static struct symtab *packed_table(const struct symbol_options *options, const struct machine *machine, const struct dso *dso)
+{
+	cleanup_free char *path = options->sparing ? kernel_list_path(options, &dso->build_id) : NULL;
+	cleanup_free char *running = running_list(options);
+	if (!path || (!strcmp(path, running) && !is_running(options, dso)))
+		return NULL;
+	return kallsyms_packed(path, text_symbol(machine), machine->kernel_reloc_address, SYMBOLS_FULL);
+}
+
 /* The list becomes the table: it would be read again, should there be another kernel's dso. */
 static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine)
 {
-	struct symtab *symtab;
+	struct symtab *symtab = machine->kernel ? packed_table(options, machine, machine->kernel) : NULL;
+	if (symtab)
+		return symtab;
 	pthread_mutex_lock(&kernel->lock);
 	const struct kernel_list *list = list_for(kernel, options, machine, false);
 	if (list) {

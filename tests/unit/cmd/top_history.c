@@ -165,8 +165,27 @@ static void test_memory_stays_while_nothing_is_shown(void **state)
 	check_memory(7);
 }
 
+/* Beside a storm of new programs only these keys keep their files. */
+static void keys_that_keep_files(void **state)
+{
+	static const struct {
+		const char *name;
+		bool keeps;
+	} keys[] = {{"cpu", false}, {"cgroup", false}, {"weight", false}, {"trace", false}, {"symbol_daddr", true}, {"dcacheline", true}};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct report report = {0};
+		vec_push(&report.extras.keys, key_find("socket", false));
+		vec_push(&report.extras.keys, key_find(keys[i].name, false));
+		assert_int_equal(top_keeps_files(&report), keys[i].keeps);
+		vec_deinit(&report.extras.keys);
+	}
+	assert_true(top_keeps_files(&(struct report){.by_line = true}));
+	assert_false(top_keeps_files(&(struct report){0}));
+}
+
 int cmd_top_history_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory_stays), cmocka_unit_test(test_memory_stays_while_nothing_is_shown)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory_stays), cmocka_unit_test(test_memory_stays_while_nothing_is_shown),
+					   cmocka_unit_test(keys_that_keep_files)};
 	return cmocka_run_group_tests_name("cmd/top_history", tests, NULL, NULL);
 }

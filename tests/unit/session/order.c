@@ -43,6 +43,26 @@ static void test_contract(void **state)
 	order_deinit(&order);
 }
 
+/* What one large round has needed goes back when rounds are small again. */
+static void test_large_round(void **state)
+{
+	enum { MANY = 100000, ROUNDS = 4, FEW = 100 };
+	struct order order = {0};
+	struct order_item item;
+	uint64_t offset = 0;
+	for (uint64_t i = 0; i < MANY; i++) /* of three rings */
+		order_push(&order, i / 3 + i % 3 * MANY, offset++);
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		order_finish_round(&order);
+		while (order_pop(&order, &item))
+			;
+		for (uint64_t i = 0; i < FEW; i++)
+			order_push(&order, (4 + round) * MANY + i, offset++);
+	}
+	assert_true(order.incoming.cap + order.scratch.cap + order.ready[0].items.cap + order.ready[1].items.cap < MANY / 2);
+	order_deinit(&order);
+}
+
 /* What the kernel's perf does, in the simplest words: a list kept sorted, of which a round takes what isn't newer than the newest before
  * it. */
 struct plain {
@@ -212,8 +232,8 @@ int session_order_tests(void);
 int session_order_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contract),     cmocka_unit_test(test_random), cmocka_unit_test(test_hostile_rounds),
-		cmocka_unit_test(test_late_records), cmocka_unit_test(test_passed),
+		cmocka_unit_test(test_contract),       cmocka_unit_test(test_large_round),  cmocka_unit_test(test_random),
+		cmocka_unit_test(test_hostile_rounds), cmocka_unit_test(test_late_records), cmocka_unit_test(test_passed),
 	};
 	return cmocka_run_group_tests_name("session/order", tests, NULL, NULL);
 }

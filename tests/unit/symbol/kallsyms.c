@@ -112,9 +112,94 @@ static void odd_lines(void **state)
 	unlink(path);
 }
 
+/* ---- packed ---- */
+
+enum { MANY = 30000, TEXT = 0x100000 };
+
+/* A kernel of many functions, some with aliases, data, and a module behind it. */
+static void make_kernel(char *path, const char *last)
+{
+	FILE *file = fdopen(mkstemp(path), "w");
+	fprintf(file, "0000000000000000 A absolute\n%016x T _text\n%016x T _stext\n", TEXT, TEXT);
+	for (unsigned int i = 1; i < MANY; i++) {
+		unsigned int address = TEXT + i * 32 + (i / 1000 << 16); /* some are larger than most */
+		fprintf(file, "%016x %c a_function_of_the_kernel_%u\n", address, i % 5 ? 't' : 'W', i);
+		if (i % 7 == 0)
+			fprintf(file, "%016x T alias_%u\n%016x r constant_%u\n", address, i, address + 5, i);
+	}
+	fprintf(file, "%016x D _etext\n%016x t in_module\t[ext4]\n%s", 0x10000000, 0x20000000, last);
+	fclose(file);
+}
+
+static void check_equal(const struct symtab *packed, const struct symtab *whole)
+{
+	assert_int_equal(packed->count, whole->count);
+	for (size_t i = 0; i < whole->count; i++) {
+		const struct symbol *a = symtab_at(packed, i), *b = symtab_at(whole, i);
+		assert_int_equal(a->start, b->start);
+		assert_int_equal(a->end, b->end);
+		assert_int_equal(a->binding, b->binding);
+		assert_int_equal(a->type, b->type);
+		assert_string_equal(a->name, b->name);
+		assert_ptr_equal(symtab_find(packed, b->start), a);
+		assert_ptr_equal(symtab_find(packed, b->end - 1), a);
+	}
+}
+
+/* The same table as from the whole list, in less memory, moved as well. */
+static void packed_table(void **state)
+{
+	enum { MOVED = 0x5000 };
+	char path[] = "/tmp/kallsyms-XXXXXX";
+	struct kallsyms list = {0};
+	struct symbol_builder builder = {0};
+	make_kernel(path, "");
+	assert_null(kallsyms_open(path, &list));
+	kallsyms_give(&list, MOVED, &builder);
+	struct symtab *whole = symtab_build(&builder, SYMBOLS_FULL, path);
+	struct symtab *packed = kallsyms_packed(path, "_text", TEXT + MOVED, SYMBOLS_FULL);
+	assert_non_null(packed);
+	assert_int_equal(packed->source, SYMBOLS_FULL);
+	check_equal(packed, whole);
+	assert_ptr_equal(symtab_by_name(packed, "a_function_of_the_kernel_29998"),
+			 symtab_find(packed, symtab_by_name(whole, "a_function_of_the_kernel_29998")->start));
+	assert_null(symtab_by_name(packed, "in_module"));
+	char *raw = symtab_raw_name(packed, 0);
+	assert_string_equal(raw, "_stext");
+	free(raw);
+	symtab_destroy(whole);
+	symtab_destroy(packed);
+	unlink(path);
+}
+
+/* A kernel whose list isn't in order, is hidden or cut off: whoever asks reads the whole list. */
+static void lists_that_are_not_packed(void **state)
+{
+	static const char *const lines[] = {"0000000000100020 t before\n", "0000000000100020 t inside\t[ext4]\n",
+					    "0000000030000000 t behind_modules\n"};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char path[] = "/tmp/kallsyms-XXXXXX";
+		make_kernel(path, lines[i]);
+		assert_null(kallsyms_packed(path, "_text", 0, SYMBOLS_FULL));
+		unlink(path);
+	}
+	char path[] = "/tmp/kallsyms-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	fputs("0000000000000000 T _text\n0000000000000000 T function\n0000000000000000 T _etext\n", file);
+	fclose(file);
+	assert_null(kallsyms_packed(path, "_text", 0, SYMBOLS_FULL));
+	file = fopen(path, "w");
+	fputs("0000000000100000 T _text\n0000000000100010 T function\n", file);
+	fclose(file);
+	assert_null(kallsyms_packed(path, "_text", 0, SYMBOLS_FULL));
+	unlink(path);
+	assert_null(kallsyms_packed("/nowhere/kallsyms", "_text", 0, SYMBOLS_FULL));
+}
+
 int symbol_kallsyms_tests(void);
 int symbol_kallsyms_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(whole_list), cmocka_unit_test(odd_lines)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(whole_list), cmocka_unit_test(odd_lines),
+					   cmocka_unit_test(packed_table), cmocka_unit_test(lists_that_are_not_packed)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,9 +54,9 @@ const struct option guest_option_group[] = {
 		      "read a guest's kernel symbols from this kernel image"),
 	OPTION_FLAG(0, "guest-code", struct input_options, guest_code,
 		    "what guests run lies in their hypervisor's own memory, at the same addresses"),
-	OPTION_REFUSED(
-		0, "guestmount", "DIRECTORY",
-		"symbols of one guest are looked up at a time: name those of its process, --guestkallsyms DIRECTORY/PID/proc/kallsyms --guestmodules DIRECTORY/PID/proc/modules"),
+	OPTION_STRING(0, "guestmount", struct input_options, guest_mount, "DIRECTORY",
+		      "root file systems of guests, each in a folder called by the number of its hypervisor's process: read their kernels' "
+		      "symbols from DIRECTORY/PID/proc"),
 	OPTION_END,
 };
 

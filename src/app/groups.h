@@ -24,7 +24,7 @@ struct input_options {
 	const char *symfs;
 	const char *vmlinux;
 	const char *kallsyms;
-	const char *guest_kallsyms, *guest_modules, *guest_vmlinux; /* symbol/kernel/guest_kernel.h */
+	const char *guest_kallsyms, *guest_modules, *guest_vmlinux, *guest_mount; /* symbol/kernel/guest_kernel.h */
 	bool guest_code;
 	bool ignore_vmlinux;
 	bool load_modules;

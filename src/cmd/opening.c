@@ -220,6 +220,7 @@ static struct symbol_options symbols_of(const struct input_options *input, const
 		.kallsyms = input->kallsyms,
 		.guest_kallsyms = input->guest_kallsyms,
 		.guest_vmlinux = input->guest_vmlinux,
+		.guest_mount = input->guest_mount,
 		.kcore_dir = opening->kcore_dir,
 		.buildid_dir = opening->buildid_dir,
 		.ignore_vmlinux = input->ignore_vmlinux,

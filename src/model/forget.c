@@ -161,6 +161,8 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	placeholders_drop(&machine->private->placeholders);
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);
 	machine->guest_maps = maps_carry(&carrying, old.guest_maps);
+	map64_each (slot, &machine->guests)
+		slot->value = (uintptr_t)maps_carry(&carrying, map64_pointer(slot));
 	for (size_t i = 0; i < old.threads.len; i++)
 		if (stays[i])
 			carry_thread(&carrying, old.threads.data[i]);

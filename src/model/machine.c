@@ -43,6 +43,7 @@ void machine_destroy(struct machine *machine)
 	map64_deinit(&private->modules);
 	map64_deinit(&private->cgroups);
 	map64_deinit(&machine->threads_by_tid);
+	map64_deinit(&machine->guests);
 	for (size_t i = 0; i < machine->dsos.len; i++)
 		dso_destroy(machine->dsos.data[i]);
 	vec_deinit(&private->free_numbers);
@@ -197,26 +198,38 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
-static void add_guest_map(struct machine *machine, struct dso *dso, uint64_t start, uint64_t end)
+static struct maps *maps_of_guest(struct machine *machine, uint32_t pid)
+{
+	if (!pid)
+		return machine->guest_maps;
+	uint64_t *slot = map64_insert(&machine->guests, pid, NULL);
+	if (!*slot)
+		*slot = (uintptr_t)maps_create(machine);
+	return (struct maps *)(uintptr_t)*slot;
+}
+
+static void add_guest_map(struct machine *machine, uint32_t pid, struct dso *dso, uint64_t start, uint64_t end)
 {
 	const struct map_description description = {.start = start, .end = end, .name = dso->name};
 	struct map *map = map_create(machine, &description, dso, 0);
 	map->identity = true;
 	dso->kernel = true;
+	dso->pid = pid;
 	dso->text_start = start;
 	dso->text_end = end;
-	maps_insert(machine->guest_maps, map);
+	maps_insert(maps_of_guest(machine, pid), map);
 }
 
-void machine_add_guest_kernel(struct machine *machine, uint64_t start, uint64_t end)
+void machine_add_guest_kernel(struct machine *machine, uint32_t pid, uint64_t start, uint64_t end)
 {
-	add_guest_map(machine, dso_for_guest(machine, "[guest.kernel.kallsyms]", DSO_GUEST_KERNEL), start, end);
+	cleanup_free char *name = pid ? mem_printf("[guest.kernel.kallsyms.%u]", pid) : mem_printf("[guest.kernel.kallsyms]");
+	add_guest_map(machine, pid, dso_for_guest(machine, name, DSO_GUEST_KERNEL), start, end);
 }
 
-void machine_add_guest_module(struct machine *machine, const char *name, uint64_t start, uint64_t end)
+void machine_add_guest_module(struct machine *machine, uint32_t pid, const char *name, uint64_t start, uint64_t end)
 {
 	cleanup_free char *bracketed = mem_printf("[%s]", name);
-	add_guest_map(machine, dso_for_guest(machine, bracketed, DSO_GUEST_MODULE), start, end);
+	add_guest_map(machine, pid, dso_for_guest(machine, bracketed, DSO_GUEST_MODULE), start, end);
 }
 
 static bool is_of_ksymbol(const struct map *map)
@@ -262,6 +275,12 @@ void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t len
 	maps_insert(machine->kernel_maps, map);
 }
 
+static const struct maps *guest_maps_of(const struct machine *machine, const struct thread *thread)
+{
+	const uint64_t *slot = thread && machine->guests.count ? map64_find(&machine->guests, thread->pid) : NULL;
+	return slot ? (const struct maps *)(uintptr_t)*slot : machine->guest_maps;
+}
+
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode)
 {
 	switch (cpumode) {
@@ -270,7 +289,7 @@ const struct maps *machine_maps(const struct machine *machine, const struct thre
 	case MODE_USER:
 		return thread_maps(thread);
 	case MODE_GUEST_KERNEL:
-		return machine->guest_code ? thread_maps(thread) : machine->guest_maps;
+		return machine->guest_code ? thread_maps(thread) : guest_maps_of(machine, thread);
 	case MODE_GUEST_USER:
 		return machine->guest_code ? thread_maps(thread) : NULL;
 	default:

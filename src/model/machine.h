@@ -157,6 +157,7 @@ struct machine {
 	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but as a struct machine_holder: machine_forget() */
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
+	struct map64 guests;	  /* … of those whose process is known, by its number: struct maps *; others have guest_maps */
 	bool guest_code;	  /* what guests run lies in their hypervisor's memory, where it is for them */
 	struct dso *kernel;	  /* NULL until seen */
 	/* The symbol whose recorded address tells how far the kernel was moved from where vmlinux was linked ("_text", "_stext"); NULL or 0
@@ -222,9 +223,9 @@ struct map_description {
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The file that such a map would be of, though nobody has mapped it yet. */
 struct dso *machine_file(struct machine *machine, const struct map_description *description);
-/* The kernel of guests, and a module of it: before any record. */
-void machine_add_guest_kernel(struct machine *machine, uint64_t start, uint64_t end);
-void machine_add_guest_module(struct machine *machine, const char *name, uint64_t start, uint64_t end);
+/* The kernel of guests, and a module of it: before any record. `pid`: of the guest's hypervisor; 0 = of all that aren't known by theirs. */
+void machine_add_guest_kernel(struct machine *machine, uint32_t pid, uint64_t start, uint64_t end);
+void machine_add_guest_module(struct machine *machine, uint32_t pid, const char *name, uint64_t start, uint64_t end);
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */
 void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* A jitdump, of which `dump` is a part; the machine owns it from now on. */

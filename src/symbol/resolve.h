@@ -19,6 +19,7 @@ struct symbol_options {
 	const char *kallsyms;	       /* file to use instead of /proc/kallsyms, or NULL */
 	const char *guest_kallsyms;    /* of a guest (kernel/guest_kernel.h), or NULL */
 	const char *guest_vmlinux;     /* or NULL */
+	const char *guest_mount;       /* … of several, in folders by the numbers of their processes; or NULL */
 	const char *proc;	       /* "/proc", for tests another tree */
 	const char *kcore_dir;	       /* the kernel's code as the recording brought it (kernel/kcore_copy.h), or NULL */
 	const char *buildid_dir;       /* build-id cache, default ~/.debug */

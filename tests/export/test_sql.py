@@ -5,6 +5,8 @@ import io
 import json
 import pathlib
 import sqlite3
+import struct
+import subprocess
 import sys
 
 import pytest
@@ -130,6 +132,35 @@ def test_blank_lines(perf, made):
     assert done.returncode == 0 and not done.stderr, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "samples" and '{"7":7}' in lines and lines[-2].startswith('CREATE TABLE "events"') and json.loads(lines[-1]) == {"text": "a\n\nb"}
+
+
+def resident_kb(pid, path):
+    """Of the mappings of a file."""
+    of_file, kb = False, 0
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        if "-" in line.split()[0]:
+            of_file = line.endswith(str(path))
+        elif of_file and line.startswith("Rss:"):
+            kb += int(line.split()[1])
+    return kb
+
+
+def test_what_was_read_leaves_memory(perf, made, tmp_path):
+    """A statement that reads the whole recording doesn't hold it in memory: answers of many stacks need it more."""
+    count, size = 1 << 19, 64
+    sample = struct.pack("<IHHQIIQI28x", 9, 2, size, 0x401000, 1, 1, 5000, 28)
+    head = bytearray(recording.make("event cycles type=0 config=0 sample=IP|TID|TIME|RAW\n"))
+    data_at, = struct.unpack_from("<Q", head, 40)
+    struct.pack_into("<Q", head, 48, count * size)
+    path = tmp_path / "perf.data"
+    path.write_bytes(bytes(head[:data_at]) + sample * count)
+    asked = subprocess.Popen([perf.path, "sql", "--csv", "-i", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    asked.stdin.write("select count(*) from samples;\n")
+    asked.stdin.flush()
+    assert [asked.stdout.readline().strip() for _ in range(2)] == ["count(*)", str(count)]
+    assert resident_kb(asked.pid, path) < count * size // 4 >> 10
+    asked.stdin.close()
+    assert asked.wait() == 0
 
 
 def test_infinity(perf, made):

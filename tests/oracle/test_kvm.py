@@ -199,6 +199,30 @@ def test_guests_symbols(perf, oracle, guest):
     assert "mod_first" in perf("export", "folded", *symbols, "-i", guest / "guest.data").stdout
 
 
+def test_guests_that_are_mounted(perf, oracle, guest, tmp_path):
+    """Two guests with other functions at the same addresses; what runs in a third one has no names."""
+    for pid, name in ((1, "kallsyms"), (2, None)):
+        proc = tmp_path / "mounted" / str(pid) / "proc"
+        proc.mkdir(parents=True)
+        (proc / "kallsyms").write_text(GUEST_LIST if name else "ffffffff81000000 T _text\nffffffff81d35000 T own_of_two\n")
+        (proc / "modules").write_text(GUEST_MODULES if name else "")
+    (tmp_path / "mounted" / "notes").mkdir()
+    text = "feature arch x86_64\nevent cycles:G type=0 config=0 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,exclude_host\n"
+    text += "".join(f"comm pid={pid} tid={pid} name=qemu time=1\n" for pid in (1, 2, 3))
+    for number, (pid, address) in enumerate([(1, 0xffffffff81d35010), (2, 0xffffffff81d35010), (3, 0xffffffff81d35010), (1, 0xffffffffc0100150), (2, 0xffffffffc0100150)]):
+        text += f"sample ip={address:#x} misc=4 pid={pid} tid={pid} time={number + 5} period=1000\n"
+    (tmp_path / "guests.data").write_bytes(recording.make(text))
+    words = ["--guestmount", tmp_path / "mounted", "-i", tmp_path / "guests.data"]
+    ours = rows_of(perf("kvm", *words, "report", "--stdio", "-s", "pid,dso,sym").stdout)
+    first = "one_function"
+    assert ["1:qemu", "[guest.kernel.kallsyms.1]", "[g]", first] in ours and ["2:qemu", "[guest.kernel.kallsyms.2]", "[g]", "own_of_two"] in ours
+    assert ["1:qemu", "[guest_mod]", "[g]", "mod_second"] in ours and ["3:qemu", "[unknown]", "[g]", "0xffffffff81d35010"] in ours and len(ours) == 5
+    assert "own_of_two" in perf("script", *words, "-F", "ip,sym").stdout
+    (tmp_path / "mounted/2/proc/kallsyms").unlink()
+    done = perf("report", *words, "--stdio", "-s", "sym")
+    assert done.returncode == 0 and "guest of process 2 has no symbols" in done.stderr and first in done.stdout
+
+
 def test_guests_without_symbols(perf, guest):
     """What the host has at the same addresses is no answer."""
     output = perf("kvm", "-i", guest / "guest.data", "report", "--stdio", "-s", "dso,sym").stdout
@@ -233,7 +257,7 @@ def test_guests_code_in_the_hypervisor(perf, guest, tmp_path):
     (["--guestkallsyms", "/nowhere"], "/nowhere: No such file"), (["--guestkallsyms", "/dev/null"], "no address of _text"), (["--guestvmlinux", "/dev/null"], "/dev/null"),
     (["--guestmodules", "modules"], "add --guestkallsyms"), (["--guestkallsyms", "kallsyms", "--guestmodules", "/nowhere"], "/nowhere: No such file"),
     (["--guestkallsyms", "kallsyms", "--guestmodules", "hidden"], "hidden: no addresses of modules"),
-    (["--guestmount", "/x"], "--guestkallsyms DIRECTORY/PID/proc/kallsyms")])
+    (["--guestmount", "/x"], "--guestmount: /x: No such file"), (["--guestmount", "."], "has no folder that is called by the number of a process")])
 def test_guests_mistakes(perf, guest, words, text):
     for command in (["kvm", *words, "-i", "guest.data", "report", "--stdio"], ["script", *words, "-i", "guest.data"]):
         done = perf(*command, cwd=guest)

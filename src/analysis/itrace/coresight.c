@@ -115,7 +115,7 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 	state->period = options->period ? options->period : 1;
 	if (options->instructions)
 		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS,
-							       options->last_branches ? PERF_SAMPLE_BRANCH_STACK : 0, state->period);
+							       trace_extra_parts(itrace), state->period);
 	return NULL;
 }
 
@@ -133,6 +133,7 @@ static void end(struct itrace *itrace)
 static struct trace_sample sample_of(const struct trace_queue *queue, const struct channel *channel, uint64_t ip)
 {
 	return (struct trace_sample){
+		.queue = queue,
 		.ip = ip,
 		.period = 1,
 		.pid = trace_process_of(queue->itrace, channel->tid),
@@ -197,7 +198,6 @@ static void put_instructions(struct trace_queue *queue, struct channel *channel,
 			struct trace_sample sample = sample_of(queue, channel, ip);
 			sample.period = channel->counted;
 			channel->counted = 0;
-			sample.branches = trace_last_branches(queue);
 			trace_put(queue->itrace, state->instructions, &sample);
 		}
 		ip = next_instruction(queue, channel, range, ip);

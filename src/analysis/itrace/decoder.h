@@ -24,7 +24,8 @@ struct trace_queue {
 	VEC(struct trace_piece) pieces;
 	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
 	bool ended;
-	void *decoder; /* its state, by ops->open() */
+	uint32_t trace; /* its number: those before didn't go on in it */
+	void *decoder;	/* its state, by ops->open() */
 };
 
 struct trace_decoder {
@@ -79,6 +80,7 @@ struct itrace {
 	struct resolver *resolver; /* of the session's machine: for code */
 	void *state;		   /* the decoder's */
 	bool timeless;		   /* samples have no times */
+	bool adds_parts;	   /* recorded samples get what options.added_… ask for */
 	uint64_t model_time;	   /* what to ask the machine with */
 	struct strbuf out;	   /* records that wait to be fetched */
 	struct record pending;
@@ -124,7 +126,7 @@ struct trace_sample {
 	const void *raw; /* of events with PERF_SAMPLE_RAW: 4 bytes less than a multiple of 8 */
 	uint32_t raw_size;
 	struct sample_flow flow;
-	const struct branch_ring *branches; /* of events with PERF_SAMPLE_BRANCH_STACK; or NULL */
+	const struct trace_queue *queue; /* of events with PERF_SAMPLE_CALLCHAIN or PERF_SAMPLE_BRANCH_STACK */
 };
 /* Puts it down, unless it is one of those that are skipped; `event` may be NULL, when it isn't wanted. */
 bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample);
@@ -132,10 +134,20 @@ bool trace_put(struct itrace *itrace, const struct event *event, const struct tr
 void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back);
 /* For the sample of such a branch, or of what isn't one (no flags). */
 struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags);
-/* The branches that came last where the queue is; NULL = none, or they aren't asked for. */
-const struct branch_ring *trace_last_branches(const struct trace_queue *queue);
+/* What is asked for beside them in samples of instructions and the like: PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_BRANCH_STACK. */
+uint64_t trace_extra_parts(const struct itrace *itrace);
+/* The recorded events get what is added to their samples (trace_put_recorded()): for decoders that follow calls in the order of time. */
+void trace_add_parts(struct itrace *itrace);
+/* Hands on a sample that was recorded, with call chain and branches of the trace where they are to be added. */
+void trace_put_recorded(struct itrace *itrace, const struct record *record);
+/* The words of a sample. */
+void trace_add_chain(const struct trace_queue *queue, uint64_t ip, struct strbuf *out);
+void trace_add_branches(const struct trace_queue *queue, struct strbuf *out);
+bool trace_is_kernel(const struct itrace *itrace, uint64_t address);
 /* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
+/* The same of what the recorder couldn't keep. */
+void trace_put_lost(struct itrace *itrace, const struct sample_id *where);
 /* Begins a packet's line in a dump: where it is, and its bytes. */
 void trace_dump_bytes(const uint8_t *trace, size_t offset, size_t length, struct strbuf *out);
 /* Who runs on the queue's CPU, or whose trace it is. */

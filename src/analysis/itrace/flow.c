@@ -17,6 +17,7 @@ struct flow_call {
 };
 
 struct flow_stack {
+	uint32_t trace;
 	VEC(struct flow_call) calls;
 };
 
@@ -102,6 +103,24 @@ uint32_t flow_depth(const struct flow_stacks *stacks, uint64_t key)
 {
 	const uint64_t *slot = map64_find(&stacks->stacks, key);
 	return slot ? (uint32_t)((const struct flow_stack *)(uintptr_t)*slot)->calls.len : 0;
+}
+
+void flow_begin_trace(struct flow_stacks *stacks, uint64_t key, uint32_t trace)
+{
+	struct flow_stack *stack = stack_of(stacks, key);
+	if (stack->trace != trace)
+		stack->calls.len = 0;
+	stack->trace = trace;
+}
+
+bool flow_caller(const struct flow_stacks *stacks, uint64_t key, uint32_t depth, uint64_t *ret)
+{
+	const uint64_t *slot = map64_find(&stacks->stacks, key);
+	const struct flow_stack *stack = slot ? (const void *)(uintptr_t)*slot : NULL;
+	if (!stack || depth >= stack->calls.len)
+		return false;
+	*ret = stack->calls.data[stack->calls.len - 1 - depth].back;
+	return true;
 }
 
 static void return_to(struct flow_stack *stack, uint64_t address)

@@ -51,5 +51,9 @@ struct flow_stacks {
 void flow_stacks_deinit(struct flow_stacks *stacks);
 /* `key`: who runs. */
 uint32_t flow_depth(const struct flow_stacks *stacks, uint64_t key);
+/* What comes is of the trace with this number: calls of another one, which doesn't go on in it, are forgotten. */
+void flow_begin_trace(struct flow_stacks *stacks, uint64_t key, uint32_t trace);
 /* `back`: where a call returns to. */
 void flow_take_branch(struct flow_stacks *stacks, uint64_t key, uint32_t flags, uint64_t from, uint64_t to, uint64_t back);
+/* Where the call at `depth` returns to, 0 is the innermost one; false: there are not so many. */
+bool flow_caller(const struct flow_stacks *stacks, uint64_t key, uint32_t depth, uint64_t *ret);

@@ -108,7 +108,11 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 		break;
 	}
 	case RECORD_AUX:
-		itrace->counts.truncated += ((const struct record_aux *)header)->flags & AUX_TRUNCATED;
+		if (!(((const struct record_aux *)header)->flags & AUX_TRUNCATED))
+			break;
+		itrace->counts.truncated++;
+		if (itrace->decoder && itrace->decoder->type == TRACE_INTEL_PT)
+			trace_put_lost(itrace, &id);
 		break;
 	}
 }
@@ -204,6 +208,8 @@ static void pass_on(struct itrace *itrace, const struct record *record)
 	follow_switch(itrace, record);
 	if (record->header->size % 8)
 		reader_diagnostics_note(&itrace->session->reader->diagnostics, record->offset, "size isn't a multiple of 8");
+	else if (record->header->type == RECORD_SAMPLE)
+		trace_put_recorded(itrace, record);
 	else if (passes_on(record->header))
 		strbuf_add(&itrace->out, record->header, record->header->size);
 }

@@ -4,13 +4,12 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct branch_ring {
 	uint64_t count; /* of all that came */
 	uint32_t room;
-	struct taken {
-		uint64_t from, to;
-	} taken[];
+	struct branch_entry taken[];
 };
 
 void last_branches_deinit(struct last_branches *last)
@@ -20,7 +19,7 @@ void last_branches_deinit(struct last_branches *last)
 	map64_deinit(&last->rings);
 }
 
-void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, uint64_t from, uint64_t to)
+void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, const struct branch_entry *branch)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&last->rings, key, &is_new);
@@ -31,7 +30,7 @@ void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room,
 		*slot = (uintptr_t)made;
 	}
 	struct branch_ring *ring = (void *)(uintptr_t)*slot;
-	ring->taken[ring->count++ % ring->room] = (struct taken){from, to};
+	ring->taken[ring->count++ % ring->room] = *branch;
 }
 
 const struct branch_ring *last_branches_of(const struct last_branches *last, uint64_t key)
@@ -41,14 +40,19 @@ const struct branch_ring *last_branches_of(const struct last_branches *last, uin
 	return slot ? (const void *)(uintptr_t)*slot : NULL;
 }
 
-void last_branches_add(const struct branch_ring *ring, struct strbuf *out)
+const struct branch_entry *last_branches_at(const struct branch_ring *ring, uint32_t place)
 {
-	const uint64_t count = !ring ? 0 : ring->count < ring->room ? ring->count : ring->room, no_flags = 0;
+	return ring && place < ring->room && place < ring->count ? &ring->taken[(ring->count - 1 - place) % ring->room] : NULL;
+}
+
+void last_branches_add(const struct branch_ring *ring, uint32_t place, uint32_t most, struct strbuf *out)
+{
+	const size_t begin = out->len;
+	const struct branch_entry *branch;
+	uint64_t count = 0;
 
 	strbuf_add(out, &count, sizeof(count));
-	for (uint64_t i = 1; i <= count; i++) {
-		const struct taken *taken = &ring->taken[(ring->count - i) % ring->room];
-		strbuf_add(out, taken, sizeof(*taken));
-		strbuf_add(out, &no_flags, sizeof(no_flags));
-	}
+	for (; count < most && (branch = last_branches_at(ring, place)); place++, count++)
+		strbuf_add(out, branch, sizeof(*branch));
+	memcpy(out->data + begin, &count, sizeof(count));
 }

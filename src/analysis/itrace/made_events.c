@@ -146,28 +146,33 @@ static void add_words(const struct event *event, const struct trace_sample *samp
 		{PERF_SAMPLE_PHYS_ADDR, sample->phys_addr},
 	};
 	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
-		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT)
+		const bool is_weight = WORDS[i].part == PERF_SAMPLE_WEIGHT;
+		if (type & PERF_SAMPLE_CALLCHAIN && is_weight)
+			trace_add_chain(sample->queue, sample->ip, out);
+		if (type & PERF_SAMPLE_RAW && is_weight)
 			add_raw(event, sample, out);
-		if (type & PERF_SAMPLE_BRANCH_STACK && WORDS[i].part == PERF_SAMPLE_WEIGHT)
-			last_branches_add(sample->branches, out);
+		if (type & PERF_SAMPLE_BRANCH_STACK && is_weight)
+			trace_add_branches(sample->queue, out);
 		if (type & WORDS[i].part)
 			strbuf_add(out, &WORDS[i].value, sizeof(WORDS[i].value));
 	}
 }
 
+bool trace_is_kernel(const struct itrace *itrace, uint64_t address)
+{
+	return address >> 63 || machine_is_kernel_address(itrace->session->machine, address);
+}
+
 bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample)
 {
 	struct record_header header = {.type = RECORD_SAMPLE};
-	const uint64_t top = 1ull << 63;
 	if (!event)
 		return false;
 	if (itrace->skipped < itrace->options.skipped) {
 		itrace->skipped++;
 		return false;
 	}
-	const uint64_t where = sample->ip ? sample->ip : sample->addr;
-	bool is_kernel = where & top || machine_is_kernel_address(itrace->session->machine, where);
-	header.misc = is_kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	header.misc = trace_is_kernel(itrace, sample->ip ? sample->ip : sample->addr) ? CPUMODE_KERNEL : CPUMODE_USER;
 	size_t begin = itrace->out.len;
 	strbuf_add(&itrace->out, &header, sizeof(header));
 	add_words(event, sample, &itrace->out);
@@ -176,55 +181,35 @@ bool trace_put(struct itrace *itrace, const struct event *event, const struct tr
 	return true;
 }
 
-/* A thread, or a CPU where nothing runs; 0 = unknown. */
-static uint64_t flow_key(const struct trace_queue *queue)
+static void put_error(struct itrace *itrace, const struct sample_id *where, uint32_t code, uint64_t ip, const char *message)
 {
-	const struct itrace *itrace = queue->itrace;
-	const struct trace_runner runner = trace_runner_of(queue);
-	if (runner.tid == 0)
-		return (uint64_t)queue->cpu + 1;
-	return runner.tid == (uint32_t)-1 ? 0 : (uintptr_t)machine_thread(itrace->session->machine, runner.tid, itrace->model_time);
-}
-
-void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t from, uint64_t to, uint64_t back)
-{
-	struct itrace *itrace = queue->itrace;
-	const uint64_t key = itrace->options.flow || itrace->options.last_branches ? flow_key(queue) : 0;
-	if (key && itrace->options.flow)
-		flow_take_branch(&itrace->flow, key, flags, from, to, back);
-	if (key && itrace->options.last_branches)
-		last_branches_take(&itrace->last, key, itrace->options.last_branches, from, to);
-}
-
-const struct branch_ring *trace_last_branches(const struct trace_queue *queue)
-{
-	const struct itrace *itrace = queue->itrace;
-	return itrace->options.last_branches ? last_branches_of(&itrace->last, flow_key(queue)) : NULL;
-}
-
-struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags)
-{
-	const bool wanted = queue->itrace->options.flow;
-	return (struct sample_flow){flags, wanted ? flow_depth(&queue->itrace->flow, flow_key(queue)) : 0};
-}
-
-void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message)
-{
-	struct itrace *itrace = queue->itrace;
-	struct trace_runner runner = trace_runner_of(queue);
 	struct record_auxtrace_error record = {
 		.header = {.type = RECORD_AUXTRACE_ERROR, .size = sizeof(record)},
 		.type = 1, /* of instructions; the only one there is */
 		.code = code,
-		.cpu = (int32_t)queue->cpu,
-		.pid = (int32_t)runner.pid,
-		.tid = (int32_t)runner.tid,
+		.cpu = (int32_t)where->cpu,
+		.pid = (int32_t)where->pid,
+		.tid = (int32_t)where->tid,
 		.format = 1, /* with the time */
 		.ip = ip,
-		.time = queue->time,
+		.time = where->time,
 	};
 	if (!itrace->options.errors)
 		return;
 	snprintf((char *)record.message, sizeof(record.message), "%s", message);
 	strbuf_add(&itrace->out, &record, sizeof(record));
+}
+
+void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message)
+{
+	const struct trace_runner runner = trace_runner_of(queue);
+	const struct sample_id where = {.pid = runner.pid, .tid = runner.tid, .cpu = queue->cpu, .time = queue->time};
+	put_error(queue->itrace, &where, code, ip, message);
+}
+
+void trace_put_lost(struct itrace *itrace, const struct sample_id *where)
+{
+	enum { LOST = 8 };
+	if (!itrace->options.without_losses)
+		put_error(itrace, where, LOST, 0, "Lost trace data");
 }

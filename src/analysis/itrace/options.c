@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_PERIOD_NS = 100000 };
+enum { DEFAULT_PERIOD_NS = 100000, CHAIN_DEFAULT = 16, CHAIN_MAX = 1024 };
 
 static const struct letter {
 	char letter;
@@ -18,9 +18,9 @@ static const struct letter {
 	{                                                     \
 		letter, offsetof(struct itrace_options, flag) \
 	}
-	LETTER('b', branches), LETTER('c', calls),  LETTER('r', returns),     LETTER('w', ptwrites),
-	LETTER('p', power),    LETTER('e', errors), LETTER('f', first_level), LETTER('m', last_level),
-	LETTER('t', tlb),      LETTER('a', remote), LETTER('M', memory),      LETTER('Z', timeless),
+	LETTER('b', branches),	  LETTER('c', calls),	     LETTER('r', returns), LETTER('w', ptwrites),    LETTER('p', power),
+	LETTER('f', first_level), LETTER('m', last_level),   LETTER('t', tlb),	   LETTER('a', remote),	     LETTER('M', memory),
+	LETTER('Z', timeless),	  LETTER('x', transactions), LETTER('o', pebs),	   LETTER('I', event_trace),
 #undef LETTER
 };
 
@@ -30,13 +30,7 @@ static const struct refused {
 	const char *why;
 } REFUSED[] = {
 	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
-	{'g', "call chains aren't made of traces: 'cr' shows each call and return"},
-	{'G', "call chains of other events aren't made of traces"},
-	{'L', "stacks of branches for other events aren't made of traces: 'b' shows each branch"},
 	{'d', "decoding writes no log: 'perf script -D' shows the packets"},
-	{'x', "transactions don't become events"},
-	{'o', "records of PEBS in a trace don't become events"},
-	{'I', "event traces don't become events"},
 	{'q', "the trace is always decoded whole"},
 	{'A', "instructions per cycle aren't estimated"},
 	{'T', "times are always those of the recording"},
@@ -97,19 +91,55 @@ static struct error *refuse(char letter)
 	for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++)
 		if (REFUSED[i].letter == letter)
 			return error_new_kind(ERROR_USAGE, "'%c': %s", letter, REFUSED[i].why);
-	return error_new_kind(ERROR_USAGE, "unknown letter '%c'; known are i b c r l w p e f m t a M Z s, e.g. --itrace=i1000ibe",
+	return error_new_kind(ERROR_USAGE,
+			      "unknown letter '%c'; known are i b c r x w p o I e g G l L f m t a M Z s, e.g. --itrace=i1000ibe",
 			      isprint((unsigned char)letter) ? letter : '?');
 }
 
-/* Behind 'l': how many, or nothing. NULL = that isn't possible. */
-static const char *parse_last_branches(const char *at, struct itrace_options *options)
+static const struct sized {
+	char letter;
+	size_t member; /* an uint32_t of the options */
+	uint32_t usual, most;
+	const char *what;
+} SIZED[] = {
+	{'g', offsetof(struct itrace_options, chain), CHAIN_DEFAULT, CHAIN_MAX, "addresses"},
+	{'G', offsetof(struct itrace_options, added_chain), CHAIN_DEFAULT, CHAIN_MAX, "addresses"},
+	{'l', offsetof(struct itrace_options, last_branches), LAST_BRANCHES_DEFAULT, LAST_BRANCHES_MAX, "branches"},
+	{'L', offsetof(struct itrace_options, added_branches), LAST_BRANCHES_DEFAULT, LAST_BRANCHES_MAX, "branches"},
+};
+
+static const struct sized *find_sized(char letter)
 {
-	uint64_t count = LAST_BRANCHES_DEFAULT;
+	for (size_t i = 0; i < sizeof(SIZED) / sizeof(SIZED[0]); i++)
+		if (SIZED[i].letter == letter)
+			return &SIZED[i];
+	return NULL;
+}
+
+/* How many, or nothing. NULL = that isn't possible. */
+static const char *parse_size(const struct sized *sized, const char *at, struct itrace_options *options)
+{
+	uint64_t count = sized->usual;
 
 	if (isdigit((unsigned char)*at))
 		at = number_at(at, &count);
-	options->last_branches = (uint32_t)count;
-	return count && count <= LAST_BRANCHES_MAX ? at : NULL;
+	*(uint32_t *)((char *)options + sized->member) = (uint32_t)count;
+	return count && count <= sized->most ? at : NULL;
+}
+
+/* Behind 'e': "-o-l", kinds of errors that aren't wanted; + changes nothing. NULL = there is no letter behind a sign. */
+static const char *parse_kinds_of_errors(const char *at, struct itrace_options *options)
+{
+	options->errors = true;
+	for (; *at == '+' || *at == '-'; at += 2) {
+		if (!isalpha((unsigned char)at[1]))
+			return NULL;
+		if (at[1] == 'o')
+			options->without_overflows |= *at == '-';
+		if (at[1] == 'l')
+			options->without_losses |= *at == '-';
+	}
+	return at;
 }
 
 /* One letter and what belongs to it. */
@@ -120,8 +150,11 @@ static const char *parse_letter(const char *at, struct itrace_options *options)
 		options->instructions = true;
 		return parse_period(at, options);
 	}
-	if (letter == 'l')
-		return parse_last_branches(at, options);
+	const struct sized *sized = find_sized(letter);
+	if (sized)
+		return parse_size(sized, at, options);
+	if (letter == 'e')
+		return parse_kinds_of_errors(at, options);
 	if (letter == 's')
 		return isdigit((unsigned char)*at) ? number_at(at, &options->skipped) : NULL;
 	return letter == ' ' || letter == ',' || set_flag(options, letter) ? at : NULL;
@@ -138,9 +171,13 @@ struct error *itrace_options_parse(const char *text, struct itrace_options *ret)
 		next = parse_letter(at, &options);
 		if (!next && *at == 'i')
 			return error_new_kind(ERROR_USAGE, "the unit of the period must be i, t, ns, us or ms, e.g. i100us");
-		if (!next && *at == 'l')
-			return error_new_kind(ERROR_USAGE, "'l' takes a number of branches from 1 to %d, e.g. l%d", LAST_BRANCHES_MAX,
-					      LAST_BRANCHES_DEFAULT);
+		const struct sized *sized = find_sized(*at);
+		if (!next && sized)
+			return error_new_kind(ERROR_USAGE, "'%c' takes a number of %s from 1 to %u, e.g. %c%u", *at, sized->what,
+					      sized->most, *at, sized->usual);
+		if (!next && *at == 'e')
+			return error_new_kind(ERROR_USAGE, "'e' takes kinds of errors with a sign: e-o without overflows, e-l without lost "
+							   "data");
 		if (!next && *at == 's')
 			return error_new_kind(ERROR_USAGE, "'s' needs a number of events to skip, e.g. s1000000");
 		if (!next)
@@ -150,11 +187,20 @@ struct error *itrace_options_parse(const char *text, struct itrace_options *ret)
 	return NULL;
 }
 
+void itrace_options_add_chains(struct itrace_options *options)
+{
+	options->chain = options->added_chain = CHAIN_DEFAULT;
+}
+
 void itrace_options_default(struct itrace_options *ret, bool each)
 {
 	*ret = (struct itrace_options){
 		.branches = true,
+		.unchosen = true,
 		.calls = each,
+		.transactions = true,
+		.pebs = true,
+		.event_trace = true,
 		.ptwrites = true,
 		.power = true,
 		.errors = true,

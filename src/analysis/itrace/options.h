@@ -10,17 +10,21 @@
 enum itrace_unit { ITRACE_NANOSECONDS, ITRACE_TICKS, ITRACE_INSTRUCTIONS };
 
 struct itrace_options {
-	bool asked; /* the option is there … */
-	bool given; /* … with letters; else what is made is the command's choice */
-	bool none;  /* --no-itrace: nothing is decoded */
-	bool instructions, branches, calls, returns, ptwrites, power, errors;
+	bool asked;    /* the option is there … */
+	bool given;    /* … with letters; else what is made is the command's choice */
+	bool none;     /* --no-itrace: nothing is decoded */
+	bool unchosen; /* nobody has said what is to be made: the decoder may make less, or more, for who adds up */
+	bool instructions, branches, calls, returns, transactions, ptwrites, power, errors;
+	bool pebs, event_trace;				   /* asked for; neither is decoded, and a trace that has them says so */
+	bool without_overflows, without_losses;		   /* of the errors */
 	bool first_level, last_level, tlb, remote, memory; /* of memory accesses */
 	bool timeless;					   /* times in the trace aren't used */
 	bool flow;					   /* samples bring their struct sample_flow (flow.h) */
 	uint64_t period;				   /* of instructions; 0 = the decoder's own */
 	enum itrace_unit unit;
-	uint32_t last_branches; /* in samples of instructions; 0 = none */
-	uint64_t skipped;	/* events that are passed over at first */
+	uint32_t chain, last_branches;	      /* addresses and branches in samples of instructions; 0 = none … */
+	uint32_t added_chain, added_branches; /* … and in those that were recorded beside the trace */
+	uint64_t skipped;		      /* events that are passed over at first */
 };
 
 /* Reads `text`; NULL or "" = everything, as the command has it. An error names the letter that isn't possible, and why. */
@@ -32,3 +36,5 @@ extern const struct itrace_options ITRACE_NONE;
 /* What is made when nothing is asked for: all kinds of events, with instructions every 100 µs, or instead of these, for commands that tell
  * what happened (`each`), calls. */
 void itrace_options_default(struct itrace_options *ret, bool each);
+/* Call chains in what is made, and in what was recorded. */
+void itrace_options_add_chains(struct itrace_options *options);

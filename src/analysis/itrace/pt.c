@@ -8,6 +8,7 @@
 #include "analysis/itrace/pt_info.h"
 #include "analysis/itrace/pt_internal.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <linux/perf_event.h>
@@ -35,7 +36,8 @@ int pt_read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint6
 
 static const struct event *add_raw(struct itrace *itrace, bool wanted, const char *name, enum made_raw kind)
 {
-	return wanted ? trace_event_add(itrace, name, TYPE_SYNTH, kind, PERF_SAMPLE_RAW, 1) : NULL;
+	const uint64_t parts = PERF_SAMPLE_RAW | (trace_extra_parts(itrace) & PERF_SAMPLE_CALLCHAIN);
+	return wanted ? trace_event_add(itrace, name, TYPE_SYNTH, kind, parts, 1) : NULL;
 }
 
 static void add_events(struct itrace *itrace, struct pt_state *state)
@@ -48,9 +50,11 @@ static void add_events(struct itrace *itrace, struct pt_state *state)
 				      : is_count			  ? 0
 									  : options->period;
 		state->instructions = trace_event_add_hardware(itrace, "instructions", PERF_COUNT_HW_INSTRUCTIONS,
-							       options->last_branches ? PERF_SAMPLE_BRANCH_STACK : 0,
-							       is_count ? options->period : state->period_ticks);
+							       trace_extra_parts(itrace), is_count ? options->period : state->period_ticks);
 	}
+	if (options->transactions)
+		state->transactions = trace_event_add(itrace, "transactions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS,
+						      trace_extra_parts(itrace), 1);
 	state->raw[RAW_PTWRITE] = add_raw(itrace, options->ptwrites, "ptwrite", RAW_PTWRITE);
 	state->raw[RAW_CBR] = add_raw(itrace, options->power, "cbr", RAW_CBR);
 	state->raw[RAW_MWAIT] = add_raw(itrace, options->power, "mwait", RAW_MWAIT);
@@ -81,12 +85,37 @@ static void set_clock(struct itrace *itrace, const struct record_auxtrace_info *
 			   !(config & pt_info_word(info, PT_TSC_BIT)) || !itrace->session->reader->has_times;
 }
 
+/* Who adds up wants to know where time goes, and from where that was called: branches tell neither. */
+static void choose(struct itrace_options *options)
+{
+	if (!options->unchosen || options->calls)
+		return;
+	options->branches = false;
+	itrace_options_add_chains(options);
+}
+
+/* What is asked for, unless it isn't in the trace anyway, and can't be made: libipt has no packets of it. */
+static void tell_missing(const struct itrace *itrace)
+{
+	static const uint64_t EVENT_TRACE = 1ull << 31; /* of RTIT_CTL, which the event's config is */
+	const struct event_list *events = &itrace->session->reader->events;
+	bool has_pebs = false;
+	for (size_t i = 0; i < events->events.len; i++)
+		has_pebs |= events->events.data[i]->attr.aux_output;
+	if (itrace->options.pebs && has_pebs)
+		log_warning("the trace has records of PEBS (aux-output), which aren't decoded: samples of these events are missing");
+	if (itrace->options.event_trace && itrace->source->attr.config & EVENT_TRACE)
+		log_warning("the trace has event packets (intel_pt/event/), which aren't decoded: interrupts are shown as branches only");
+}
+
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
 	struct error *error = trace_find_source(itrace, pt_info_word(info, PT_PMU_TYPE));
 	if (error)
 		return error;
 	struct pt_state *state = itrace->state = mem_zalloc(sizeof(*state));
+	choose(&itrace->options);
+	tell_missing(itrace);
 	const uint64_t frequency_bits = pt_info_word(info, PT_MTC_FREQUENCY_BITS);
 	set_clock(itrace, info);
 	pt_config_init(&state->config);
@@ -99,6 +128,8 @@ static struct error *begin(struct itrace *itrace, const struct record_auxtrace_i
 		state->config.mtc_freq = (uint8_t)((itrace->source->attr.config & frequency_bits) >> __builtin_ctzll(frequency_bits));
 	state->snapshots = itrace->in_samples || pt_info_word(info, PT_SNAPSHOTS) != 0;
 	add_events(itrace, state);
+	if (!itrace->timeless)
+		trace_add_parts(itrace);
 	return NULL;
 }
 
@@ -180,6 +211,7 @@ bool pt_next_piece(struct trace_queue *queue)
 	if (own->piece >= queue->pieces.len)
 		return false;
 	pt_end_trace(own);
+	queue->trace++;
 	uint64_t size;
 	const uint8_t *trace = join_overlapping(queue, own, &size);
 	pt_begin_trace(queue, trace, size);

@@ -20,7 +20,7 @@ enum made_raw { RAW_PTWRITE, RAW_MWAIT, RAW_PWRE, RAW_EXSTOP, RAW_PWRX, RAW_CBR,
 enum { PT_CALLS_MAX = 64 };
 
 struct pt_state {
-	const struct event *branches, *instructions;
+	const struct event *branches, *instructions, *transactions;
 	const struct event *raw[RAW_KINDS]; /* NULL = not wanted */
 	uint32_t branch_filter;		    /* of enum traced_flag; 0 = all */
 	uint64_t period_ticks;		    /* of instructions, where it is a time */
@@ -42,6 +42,7 @@ struct pt_queue {
 	int status;   /* of the last call, enum pt_status_flag */
 	bool synced, has_last;
 	bool owes;	/* the sample of the instruction before */
+	bool aborts;	/* a transaction, with the branch that comes */
 	bool has_event; /* its time has been looked at */
 	struct pt_event event;
 	struct pt_insn last;
@@ -87,6 +88,8 @@ void pt_put_raw(struct trace_queue *queue, enum made_raw kind, uint64_t ip, uint
 void pt_put_power(struct trace_queue *queue, const struct pt_event *event, uint64_t ip);
 /* The ratio of the core's clock to the bus, if it has changed. */
 void pt_put_ratio(struct trace_queue *queue, uint64_t ip, uint32_t ratio);
+/* At `ip` one began, ended or was given up. */
+void pt_put_transaction(struct trace_queue *queue, const struct pt_event *event, uint64_t ip);
 void pt_put_instruction(struct trace_queue *queue, const struct pt_insn *insn);
 void pt_put_point(struct trace_queue *queue, uint64_t offset, const struct pt_point *point);
 /* Of enum traced_flag. */

@@ -12,6 +12,7 @@ static struct trace_sample sample_at(const struct trace_queue *queue, uint64_t i
 				     .pid = runner.pid,
 				     .tid = runner.tid,
 				     .cpu = queue->cpu,
+				     .queue = queue,
 				     .flow = trace_flow(queue, 0)};
 }
 
@@ -73,7 +74,7 @@ static uint32_t far_flags(const struct pt_insn *insn)
 
 uint32_t pt_flags_of(const struct pt_insn *insn)
 {
-	const uint32_t always = TRACED_BRANCH | (insn->speculative ? TRACED_TRANSACTION : 0), far = far_flags(insn);
+	const uint32_t inside = insn->speculative ? TRACED_TRANSACTION : 0, always = TRACED_BRANCH | inside, far = far_flags(insn);
 	switch (insn->iclass) {
 	case ptic_call:
 		return always | TRACED_CALL;
@@ -89,7 +90,7 @@ uint32_t pt_flags_of(const struct pt_insn *insn)
 	case ptic_far_jump:
 		return always;
 	default:
-		return 0;
+		return inside;
 	}
 }
 
@@ -108,9 +109,18 @@ void pt_put_instruction(struct trace_queue *queue, const struct pt_insn *insn)
 	struct trace_sample sample = sample_at(queue, insn->ip);
 	sample.flow.flags = pt_flags_of(insn);
 	sample.period = own->count - own->sampled_count;
-	sample.branches = trace_last_branches(queue);
 	if (trace_put(queue->itrace, state->instructions, &sample))
 		own->sampled_count = own->count;
+}
+
+void pt_put_transaction(struct trace_queue *queue, const struct pt_event *event, uint64_t ip)
+{
+	const struct pt_state *state = queue->itrace->state;
+	struct trace_sample sample = sample_at(queue, ip);
+	sample.flow.flags = event->variant.tsx.aborted	     ? TRACED_BRANCH | TRACED_ABORT
+			    : event->variant.tsx.speculative ? TRACED_TRANSACTION
+							     : 0;
+	trace_put(queue->itrace, state->transactions, &sample);
 }
 
 void pt_put_power(struct trace_queue *queue, const struct pt_event *event, uint64_t ip)

@@ -82,7 +82,15 @@ static void take_event(struct trace_queue *queue)
 	case ptev_async_branch:
 		flush_last(queue, of->async_branch.from);
 		pt_put_branch(queue, of->async_branch.from, event.ip_suppressed ? 0 : of->async_branch.to,
-			      TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT, 0);
+			      own->aborts ? TRACED_ABORT : TRACED_CALL | TRACED_ASYNC | TRACED_INTERRUPT, 0);
+		own->aborts = false;
+		break;
+	case ptev_tsx:
+		if (event.status_update || event.ip_suppressed)
+			break;
+		flush_last(queue, of->tsx.ip);
+		pt_put_transaction(queue, &event, of->tsx.ip);
+		own->aborts = of->tsx.aborted;
 		break;
 	case ptev_overflow:
 		pt_tell_error(queue, PT_OVERFLOW, own->last.ip);

@@ -112,7 +112,7 @@ void pt_tell_error(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 	};
 	queue->itrace->counts.errors++;
 	queue->itrace->counts.no_code += error == PT_NO_CODE;
-	if (error == PT_NO_CODE && is_told(queue))
+	if ((error == PT_NO_CODE && is_told(queue)) || (error == PT_OVERFLOW && queue->itrace->options.without_overflows))
 		return;
 	trace_put_error(queue, error, ip, MESSAGES[error]);
 }

@@ -508,6 +508,8 @@ static const struct recent_actor *find_actor(const struct fold_context *context,
 		feed->kernel = maps_state_at(context->machine->kernel_maps, time);
 		feed->guest = maps_state_at(context->machine->guest_maps, time);
 	}
+	if (context->machine->guests.count) /* each has its own kernel */
+		feed->guest = maps_state_at(machine_maps(context->machine, in->thread, CPUMODE_GUEST_KERNEL), time);
 	struct recent_actor *recent = &feed->recent[in->thread->index % FOLD_RECENT_ACTORS];
 	bool known = recent->thread == in->thread && recent->comm == in->comm;
 	if (!known || recent->turn != feed->turn || time < recent->space.from || time > recent->space.last)

@@ -57,6 +57,8 @@ static void add_symbols(struct words *words, const struct input_options *symbols
 		add(words, "--guestmodules", symbols->guest_modules);
 	if (symbols->guest_vmlinux)
 		add(words, "--guestvmlinux", symbols->guest_vmlinux);
+	if (symbols->guest_mount)
+		add(words, "--guestmount", symbols->guest_mount);
 	if (symbols->guest_code)
 		add(words, "--guest-code", NULL);
 }

@@ -180,6 +180,7 @@ static struct error *ask(struct asking *asking, char **words, int count)
 	const struct opening_options opening = {.input = &asking->options.input,
 						.cpus = asking->options.cpus,
 						.time = asking->options.time,
+						.sparing = true,
 						.confined = "sql",
 						.output = count ? NULL : "-"};
 	struct error *error = opening_begin(&asking->opening, &opening);

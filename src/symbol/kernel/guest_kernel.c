@@ -3,15 +3,18 @@
 #include "symbol/kernel/guest_kernel.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "symbol/elf/elf.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/kernel/kallsyms.h"
 #include "symbol/kernel/kernel_image.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,7 +45,7 @@ static struct error *find_beginning(const struct symbol_options *options, uint64
 }
 
 /* Lines of "NAME SIZE USERS DEPENDENCIES STATE ADDRESS". The kernel ends where the first module behind it begins. */
-static struct error *add_modules(struct machine *machine, const char *path, uint64_t begin, uint64_t *ret_end)
+static struct error *add_modules(struct machine *machine, uint32_t pid, const char *path, uint64_t begin, uint64_t *ret_end)
 {
 	cleanup_fclose FILE *file = fopen(path, "r");
 	cleanup_free char *line = NULL;
@@ -60,27 +63,75 @@ static struct error *add_modules(struct machine *machine, const char *path, uint
 		has_places = true;
 		if (address > begin && address < *ret_end)
 			*ret_end = address;
-		machine_add_guest_module(machine, name, address, address + size < address ? UINT64_MAX : address + size);
+		machine_add_guest_module(machine, pid, name, address, address + size < address ? UINT64_MAX : address + size);
 	}
 	return has_some && !has_places
 		       ? error_new("%s: no addresses of modules: this isn't a copy of /proc/modules, or not one that root has made", path)
 		       : NULL;
 }
 
-struct error *guest_kernel_add(struct machine *machine, const struct symbol_options *options, const char *modules)
+/* One kernel, with what `options` name. */
+static struct error *add_one(struct machine *machine, uint32_t pid, const struct symbol_options *options, const char *modules)
 {
 	uint64_t begin, end = UINT64_MAX;
-
-	if (!options->guest_kallsyms && !options->guest_vmlinux)
-		return modules ? error_new_kind(ERROR_USAGE,
-						"--guestmodules tells where modules are: add --guestkallsyms, which has their symbols")
-			       : NULL;
 	struct error *error = find_beginning(options, &begin);
+
 	if (!error && modules)
-		error = add_modules(machine, modules, begin, &end);
+		error = add_modules(machine, pid, modules, begin, &end);
 	if (!error)
-		machine_add_guest_kernel(machine, begin, end);
+		machine_add_guest_kernel(machine, pid, begin, end);
 	return error;
+}
+
+static char *path_in_guest(const char *mount, uint32_t pid, const char *name)
+{
+	return mem_printf("%s/%u/proc/%s", mount, pid, name);
+}
+
+/* Of a guest whose files can't be read, or don't tell, nothing is known: others' are of use all the same. */
+static void add_mounted(struct machine *machine, const char *mount, uint32_t pid)
+{
+	cleanup_free char *list = path_in_guest(mount, pid, "kallsyms"), *modules = path_in_guest(mount, pid, "modules");
+	const struct symbol_options options = {.guest_kallsyms = list};
+	struct error *error = add_one(machine, pid, &options, access(modules, R_OK) ? NULL : modules);
+	if (error)
+		log_warning("guest of process %u has no symbols: %s", pid, error_message(error));
+	error_free(error);
+}
+
+/* A folder for each process. */
+static struct error *add_all_mounted(struct machine *machine, const char *mount)
+{
+	DIR *folder = opendir(mount);
+	struct dirent *entry;
+	bool any = false;
+
+	if (!folder)
+		return error_system(errno, "--guestmount: %s", mount);
+	while ((entry = readdir(folder))) {
+		char *end;
+		const unsigned long pid = strtoul(entry->d_name, &end, 10);
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || *end || pid > INT32_MAX)
+			continue;
+		add_mounted(machine, mount, (uint32_t)pid);
+		any = true;
+	}
+	closedir(folder);
+	return any ? NULL
+		   : error_new("--guestmount: %s has no folder that is called by the number of a process, such as %s/8888/proc", mount,
+			       mount);
+}
+
+struct error *guest_kernel_add(struct machine *machine, const struct symbol_options *options, const char *modules)
+{
+	struct error *error = options->guest_mount ? add_all_mounted(machine, options->guest_mount) : NULL;
+
+	if (error)
+		return error;
+	if (options->guest_kallsyms || options->guest_vmlinux)
+		return add_one(machine, 0, options, modules);
+	return modules ? error_new_kind(ERROR_USAGE, "--guestmodules tells where modules are: add --guestkallsyms, which has their symbols")
+		       : NULL;
 }
 
 static struct symtab *load_image(const struct symbol_options *options)
@@ -103,26 +154,34 @@ static struct symtab *load_image(const struct symbol_options *options)
 	return symtab;
 }
 
-struct symtab *guest_kernel_load(const struct symbol_options *options, const struct dso *dso)
+/* `path`: the guest's list, or NULL. */
+static struct symtab *load(const char *path, const struct dso *dso)
 {
 	struct symbol_builder builder = {0};
 	struct kallsyms list = {0};
 	bool is_module = dso->kind == DSO_GUEST_MODULE;
 
-	if (options->guest_vmlinux && !is_module)
-		return load_image(options);
-	struct error *error = options->guest_kallsyms ? kallsyms_open(options->guest_kallsyms, &list) : error_new("none is named");
+	struct error *error = path ? kallsyms_open(path, &list) : error_new("none is named");
 	bool opened = !error;
 	error_free(error);
 	if (!opened)
-		return symtab_build(&builder, SYMBOLS_NO_FILE, options->guest_kallsyms);
+		return symtab_build(&builder, SYMBOLS_NO_FILE, path);
 	if (!is_module) {
 		kallsyms_give(&list, 0, &builder);
-		return symtab_build(&builder, SYMBOLS_FULL, options->guest_kallsyms);
+		return symtab_build(&builder, SYMBOLS_FULL, path);
 	}
 	cleanup_free char *name = kernel_module_name(dso->name);
 	kallsyms_pick(&list, name, 0, &builder);
-	struct symtab *symtab = symtab_build(&builder, builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE, options->guest_kallsyms);
+	struct symtab *symtab = symtab_build(&builder, builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE, path);
 	kallsyms_close(&list);
 	return symtab;
+}
+
+struct symtab *guest_kernel_load(const struct symbol_options *options, const struct dso *dso)
+{
+	cleanup_free char *mounted = options->guest_mount && dso->pid ? path_in_guest(options->guest_mount, dso->pid, "kallsyms") : NULL;
+
+	if (!mounted && options->guest_vmlinux && dso->kind != DSO_GUEST_MODULE)
+		return load_image(options);
+	return load(mounted ? mounted : options->guest_kallsyms, dso);
 }

@@ -59,9 +59,9 @@ enum {
 #define LIST(field, fields) {#field, 0, FIELD_LIST}, fields
 #define CPUS(field) {#field, 2, FIELD_CPUS},
 #define RECORD(type, name, number, title, fields, dump, script) \
-	static const struct record_field name##_fields[] = {fields{NULL, 0, FIELD_END}};
+	static const struct record_field name##_record_fields[] = {fields{NULL, 0, FIELD_END}};
 #define HEADER(type, name, number, title, fields, dump, script) \
-	static const struct record_field name##_fields[] = {fields{NULL, 0, FIELD_END}};
+	static const struct record_field name##_record_fields[] = {fields{NULL, 0, FIELD_END}};
 #include "perfdata/records.def"
 
 static const char same_text[] = "";
@@ -70,8 +70,9 @@ static const char same_text[] = "";
 #define RECORD(type, name, number, title, fields, dump, script) static const char *const name##_texts[] = {dump, script};
 #include "perfdata/records.def"
 
-#define ROW(type, name, title, any_order) \
-	[RECORD_##type] = {"PERF_RECORD_" title, name##_texts, name##_fields, LEAST_##name, TEXT_##name ? LEAST_##name : 0, any_order},
+#define ROW(type, name, title, any_order)                                                                    \
+	[RECORD_##type] = {"PERF_RECORD_" title,	   name##_texts, name##_record_fields, LEAST_##name, \
+			   TEXT_##name ? LEAST_##name : 0, any_order},
 
 static const struct record_kind kinds[RECORD_USER_MAX] = {
 #define RECORD(type, name, number, title, ...) ROW(type, name, title, false)

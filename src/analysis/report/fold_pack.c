@@ -466,7 +466,7 @@ void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details)
 	fold->details = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->details));
 	start_buckets(&packing);
 	pool_run(jobs, FOLD_SHARDS, deal_shard, &packing);
-	if (with_details) /* else nobody asks in which order they came, and of what was merged none is known */
+	if (with_details || !fold->private->options.any_address) /* else nobody asks in which order they came, nor does a merged one know */
 		pool_run(jobs, TIME_BUCKETS, sort_bucket, &packing);
 	free(packing.starts);
 	if (!with_details) {

@@ -244,6 +244,7 @@ static struct error *ask_files(struct diff *diff)
 		file->options.input.from.where = where;
 		file->options.time = time;
 		file->report.options = &file->options;
+		file->report.whole_rows = true;
 		file->path =
 			mem_printf("%s%s%s", time ? time : "", time && where ? ", " : "", where ? where : ""); /* as long as the program */
 		error = from_apply(&file->options.input, &file->options.time, wants_errors(options) ? SLICES : 0);
@@ -274,6 +275,7 @@ static struct error *name_files(struct diff *diff, char *const *words, size_t co
 		file->options.input.input = file->path;
 		file->options.time = NULL;
 		file->report.options = &file->options;
+		file->report.whole_rows = true;
 	}
 	return NULL;
 }

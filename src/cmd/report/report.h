@@ -105,6 +105,7 @@ struct report {
 	bool beginning;		/* what was opened is only the beginning of the recording */
 	bool by_line;		/* a key tells addresses in one function apart */
 	bool unwound;		/* there are stacks of registers and stack bytes */
+	bool whole_rows;	/* a filter shows all samples of a row or none, by the first one: so the kernel's diff makes its pairs */
 	size_t most_rows;	/* that anybody is going to look at; 0 = all */
 	const char *sort_order; /* what the rows are sorted by, as text */
 	bool branch_mode, branch_history, children, chains, caller_order, group;

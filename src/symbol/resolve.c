@@ -27,6 +27,7 @@ struct resolver {
 	struct kernel_symbols kernel;
 	pthread_mutex_t load_locks[LOAD_LOCKS];
 	void (*_Atomic destroy_attachment)(void *attachment);
+	uint64_t let_go; /* attachments so far */
 };
 
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options)
@@ -43,8 +44,10 @@ struct resolver *resolver_create(struct machine *machine, const struct symbol_op
 static void drop_attachment(struct resolver *resolver, struct dso *dso)
 {
 	void *attachment = atomic_exchange(&dso->unwind, NULL);
-	if (attachment)
-		atomic_load (&resolver->destroy_attachment)(attachment);
+	if (!attachment)
+		return;
+	resolver->let_go++;
+	atomic_load (&resolver->destroy_attachment)(attachment);
 }
 
 static void drop(struct resolver *resolver, struct dso *dso)
@@ -274,6 +277,11 @@ void *resolver_attachment(struct resolver *resolver, struct dso *dso,
 	}
 	pthread_mutex_unlock(lock);
 	return attachment;
+}
+
+uint64_t resolver_let_go(const struct resolver *resolver)
+{
+	return resolver->let_go;
 }
 
 const struct symbol_options *resolver_options(const struct resolver *resolver)

@@ -91,6 +91,9 @@ const struct machine *resolver_machine(const struct resolver *resolver);
  * NULL only if `make` returns NULL, which is asked again then. All callers of one resolver must pass the same functions. Thread-safe. */
 void *resolver_attachment(struct resolver *resolver, struct dso *dso,
 			  void *(*make)(const struct symbol_options *options, const struct dso *dso), void (*destroy)(void *attachment));
+/* How many of these were destroyed so far, by resolver_forget() and resolver_shed(): who keeps what points into one looks whether it may
+ * still be there. */
+uint64_t resolver_let_go(const struct resolver *resolver);
 
 /* Why a file has no (good) symbols, for the hint under a table. */
 enum symbol_source {

@@ -69,7 +69,7 @@ struct register_places {
 };
 
 struct unwind_cache {
-	uint64_t drops; /* the machine's when `rules` and `wholes` were looked up */
+	uint64_t gone; /* count_gone() when `rules` and `wholes` were looked up */
 	struct maps_cache maps;
 	struct register_places places;
 	struct near_rule *near;
@@ -77,10 +77,10 @@ struct unwind_cache {
 	struct cached_whole *wholes;
 };
 
-static struct unwind_cache *create_cache(uint64_t drops)
+static struct unwind_cache *create_cache(uint64_t gone)
 {
 	struct unwind_cache *cache = mem_zalloc(sizeof(*cache));
-	cache->drops = drops;
+	cache->gone = gone;
 	maps_cache_init(&cache->maps);
 	cache->near = mem_zalloc_table(CACHE_NEAR, sizeof(*cache->near));
 	cache->rules = mem_zalloc_table(CACHE_RULES, sizeof(*cache->rules));
@@ -99,16 +99,22 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 	free(cache);
 }
 
-/* Other files may have the numbers by which it knew them: then it begins anew. */
+/* Grows when other files may have the numbers by which a cache knew them, and when a file may have gone that `wholes` point into. */
+static uint64_t count_gone(const struct resolver *resolver)
+{
+	return resolver_machine(resolver)->drops + resolver_let_go(resolver);
+}
+
+/* It begins anew when what it knows may have gone. */
 static struct unwind_cache *cache_of(struct unwind_cache **cache, const struct resolver *resolver)
 {
-	uint64_t drops = resolver_machine(resolver)->drops;
-	if (*cache && (*cache)->drops != drops) {
+	uint64_t gone = count_gone(resolver);
+	if (*cache && (*cache)->gone != gone) {
 		unwind_cache_destroy(*cache);
 		*cache = NULL;
 	}
 	if (!*cache)
-		*cache = create_cache(drops);
+		*cache = create_cache(gone);
 	return *cache;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <search.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -58,13 +59,16 @@ static const struct dso *map_file(struct machine *machine, uint32_t pid, const c
 	return maps_find(thread_maps(machine_thread(machine, pid, NEVER)), START, NEVER)->dso;
 }
 
-/* At the first instruction of a function, the stack pointer points to where its caller goes on. */
+/* At the first instruction of a function, the stack pointer points to where its caller goes on; where a signal's handler returns to, to
+ * the registers of whom it interrupted. */
 static size_t unwind(struct resolver *resolver, struct unwind_cache **cache, uint32_t pid, uint64_t place, uint64_t *ret_caller)
 {
 	const struct machine *machine = resolver_machine(resolver);
 	const struct arch_frames *frames = &arch_own()->frames;
 	unsigned int sp = frames->sample[frames->numbers.sp], ip = frames->ip_sample;
-	const uint64_t stack[64] = {0x1235}, top = 0x7000, at = START + place, values[] = {sp < ip ? top : at, sp < ip ? at : top};
+	enum { INTERRUPTED_SP = 20, INTERRUPTED_IP };
+	const uint64_t stack[64] = {[0] = 0x1235, [INTERRUPTED_SP] = 0x7100, [INTERRUPTED_IP] = 0x1235}, top = 0x7000, at = START + place,
+		       values[] = {sp < ip ? top : at, sp < ip ? at : top};
 	uint64_t ips[4] = {0};
 	const struct unwind_input input = {.arch = machine->arch,
 					   .abi = 2,
@@ -116,9 +120,45 @@ static void test_numbers_are_used_again(void **state)
 	machine_destroy(machine);
 }
 
+static uintptr_t returns_to;
+
+static void handle(int number)
+{
+	returns_to = (uintptr_t)__builtin_return_address(0);
+}
+
+/* Expressions are in the file, which is unmapped with its tables. No file goes, so that numbers are what they were. */
+static void test_tables_are_let_go(void **state)
+{
+	const struct symbol_options options = {.buildid_dir = "/nonexistent", .same_machine = true};
+	struct unwind_cache *cache = NULL;
+	char library[4096];
+	uint64_t place, caller;
+	void (*before)(int) = signal(SIGUSR1, handle);
+	raise(SIGUSR1);
+	signal(SIGUSR1, before);
+	if (strcmp(arch_own()->name, "x86_64") != 0 || !find_function(returns_to, library, &place)) {
+		print_message("it is about x86-64's C library, as a file\n");
+		skip();
+	}
+	struct machine *machine = machine_create();
+	struct resolver *resolver = resolver_create(machine, &options);
+	machine->arch = "x86_64";
+	map_file(machine, 10, library);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unwind(resolver, &cache, 10, place, &caller), 2);
+		assert_int_equal(caller, 0x1235);
+		assert_int_equal(machine->drops, 0);
+		resolver_shed(resolver, 0);
+	}
+	unwind_cache_destroy(cache);
+	resolver_destroy(resolver);
+	machine_destroy(machine);
+}
+
 int unwind_unwind_cache_tests(void);
 int unwind_unwind_cache_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers_are_used_again)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers_are_used_again), cmocka_unit_test(test_tables_are_let_go)};
 	return cmocka_run_group_tests_name("unwind/unwind_cache", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The sender: a thread that sends the oldest batch of a spool until the engine has it. One lock for the spool and the counts, which
- * isn't held while something is sent; what is being sent is a copy. The oldest batch is never dropped for others: whether the engine has
- * it, or a part of it, isn't known before it answers, nor what it had from whoever was killed. */
+ * isn't held while something is sent; what is being sent is a copy. The oldest batch isn't dropped for others: whether the engine has it,
+ * or a part of it, isn't known before it answers, nor what it had from whoever was killed. But one that the engine never takes, as if it is
+ * too large for a proxy, would keep all others from it. */
 #include "fleet/sender.h"
 
 #include "base/clock.h"
@@ -16,14 +17,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { DELAY_MS = 1000, LONGEST = 60, WAIT_MAX_S = 3600 };
+enum { DELAY_MS = 1000, LONGEST = 60, WAIT_MAX_S = 3600, HOPELESS = 240 };
 #define LIMIT_DEFAULT (UINT64_C(256) << 20)
 #define NS_PER_MS UINT64_C(1000000)
 
 struct sender {
 	struct fleet_sink *sink;
 	uint64_t limit;
-	unsigned int delay_ms;
+	unsigned int delay_ms, hopeless;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a batch was put or is gone, or it is to end */
 	pthread_t thread;
@@ -163,13 +164,13 @@ static void *run(void *context)
 
 /* ---- putting ---- */
 
-/* Drops the oldest batch of which the engine has nothing; false: there is none. */
+/* Drops the oldest batch of which the engine has nothing, or that it won't take; false: there is none. */
 static bool make_room(struct sender *sender)
 {
-	enum { FIRST_UNSENT = 1 };
-	if (sender->spool->batches.len <= FIRST_UNSENT)
+	size_t oldest = sender->sending || sender->failed < sender->hopeless;
+	if (sender->spool->batches.len <= oldest)
 		return false;
-	drop(sender, FIRST_UNSENT);
+	drop(sender, oldest);
 	return true;
 }
 
@@ -267,6 +268,7 @@ struct error *sender_open(const struct sender_options *options, struct sender **
 	sender->sink = options->sink;
 	sender->limit = options->limit ? options->limit : LIMIT_DEFAULT;
 	sender->delay_ms = options->delay_ms ? options->delay_ms : DELAY_MS;
+	sender->hopeless = options->hopeless ? options->hopeless : HOPELESS;
 	sender->spool = spool;
 	count_found(sender, &damaged);
 	pthread_mutex_init(&sender->lock, NULL);

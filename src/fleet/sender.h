@@ -5,7 +5,8 @@
  * A batch is in the spool when sender_put() returns, and is sent by a thread of the sender's; after SINK_LATER the same batch is tried
  * again, at growing distances (1 s to 60 s, or as the engine says) with chance in them, so that a thousand agents don't come back at
  * once. The spool is bounded: the oldest batches are dropped for newer ones, and counted, but not the very first, of which the engine may
- * have a part. Who is killed at any moment finds the rest of the spool again.
+ * have a part, before many attempts have failed: where it and the newest one don't fit together, the spool has both, and is larger than its
+ * limit. Who is killed at any moment finds the rest of the spool again.
  */
 #pragma once
 
@@ -19,6 +20,7 @@ struct sender_options {
 	const char *folder;	 /* of the spool, made when it isn't there (0700); NULL = none: batches wait in memory */
 	uint64_t limit;		 /* bytes of the spool; 0 = 256 MiB */
 	unsigned int delay_ms;	 /* the first distance between two attempts; the longest is 60 times that; 0 = 1,000 */
+	unsigned int hopeless;	 /* after so many failed attempts in a row the very first batch is dropped for newer ones, too; 0 = 240 */
 };
 
 /* Since sender_open(), but for `ever`. What was put, and what was found in the folder, is sent, dropped or waits: nothing else happens to

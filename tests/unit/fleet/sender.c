@@ -93,20 +93,27 @@ struct sending {
 	struct sender *sender;
 };
 
-static struct sending open_patient(bool on_disk, uint64_t limit, unsigned int delay_ms)
+static struct sending open_with(bool on_disk, uint64_t limit, unsigned int delay_ms, unsigned int hopeless)
 {
 	struct sending sending;
 	const struct fleet_sink_options options = {.name = "made", .url = url, .http.timeout_ms = 3600000};
 	assert_null(fleet_sink_open(&options, &sending.sink));
 	const struct sender_options sender = {
-		.sink = sending.sink, .folder = on_disk ? folder : NULL, .limit = limit, .delay_ms = delay_ms};
+		.sink = sending.sink, .folder = on_disk ? folder : NULL, .limit = limit, .delay_ms = delay_ms, .hopeless = hopeless};
 	assert_null(sender_open(&sender, &sending.sender));
 	return sending;
 }
 
+/* Its second attempt is of no test. */
+static struct sending open_patient(uint64_t limit, unsigned int hopeless)
+{
+	enum { HOUR_MS = 3600000 };
+	return open_with(true, limit, HOUR_MS, hopeless);
+}
+
 static struct sending open_sender(bool on_disk, uint64_t limit)
 {
-	return open_patient(on_disk, limit, 1);
+	return open_with(on_disk, limit, 1, 0);
 }
 
 static struct sender_counts counts_of(const struct sending *sending)
@@ -253,14 +260,12 @@ static void the_spool_is_bounded(void **state)
 	}
 }
 
-/* The engine may have a part of what it could not be told of to the end: that is sent again, whoever comes and however long the spool was
- * full. */
-static void what_was_begun_is_sent(void **state)
+/* Fills the spool when the first window, and no other one, was tried in vain, once; all that was kept is sent then. */
+static void fill_behind_first(unsigned int hopeless)
 {
-	enum { HOUR_MS = 3600000 };
 	made->ways[0] = RECEIVER_FAILS;
 	atomic_store(&made->count, 1);
-	struct sending sending = open_patient(true, 5000, HOUR_MS);
+	struct sending sending = open_patient(5000, hopeless);
 	assert_null(put(&sending, 0));
 	while (!counts_of(&sending).attempts_failed)
 		usleep(1000);
@@ -269,8 +274,22 @@ static void what_was_begun_is_sent(void **state)
 	assert_true(close_sender(&sending, false).dropped_batches >= 5);
 	sending = open_sender(true, 5000);
 	close_sender(&sending, true);
-	assert_int_equal(count_taken(0, 1, 1), 1);
 	assert_true(count_taken(15, 20, 1) >= 2);
+}
+
+/* The engine may have a part of what it could not be told of to the end: that is sent again, whoever comes and however long the spool was
+ * full. */
+static void what_was_begun_is_sent(void **state)
+{
+	fill_behind_first(2);
+	assert_int_equal(count_taken(0, 1, 1), 1);
+}
+
+/* Unless it seems that the engine will never take it: others would wait for ever. */
+static void what_is_hopeless_makes_room(void **state)
+{
+	fill_behind_first(1);
+	assert_int_equal(count_taken(0, 1, 1), 0);
 }
 
 static void a_full_disk(void **state)
@@ -413,6 +432,7 @@ int fleet_sender_tests(void)
 		cmocka_unit_test_setup_teardown(the_engine_says_how_long, start, stop),
 		cmocka_unit_test_setup_teardown(the_spool_is_bounded, start, stop),
 		cmocka_unit_test_setup_teardown(what_was_begun_is_sent, start, stop),
+		cmocka_unit_test_setup_teardown(what_is_hopeless_makes_room, start, stop),
 		cmocka_unit_test_setup_teardown(a_full_disk, start, stop),
 		cmocka_unit_test_setup_teardown(damaged_files_are_never_sent, start, stop),
 		cmocka_unit_test_setup_teardown(killed_at_each_change_of_a_file, start, stop),

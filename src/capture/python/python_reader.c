@@ -14,9 +14,10 @@
 enum {
 	PAGE = 4096,
 	PAGES = 32,
-	READS = 512,	/* of pages for a stack: what they hold is the process's to choose */
-	FRAMES = 4096,	/* of C and Python in a stack */
-	THREADS = 1024, /* of an interpreter that are looked at */
+	READS = 512,	 /* of pages for a stack: what they hold is the process's to choose */
+	PEEKS = 1 << 16, /* into pages for a stack: a frame may be its own caller */
+	FRAMES = 4096,	 /* of C and Python in a stack */
+	THREADS = 1024,	 /* of an interpreter that are looked at */
 	CODES = 1 << 17,
 	AGREED = 3,
 	SAVED = 64, /* a function saves registers of its caller within so many bytes */
@@ -57,7 +58,7 @@ struct python_reader {
 	uint32_t pid;
 	uint64_t outer; /* since 3.13: the newest frame of the next function that evaluates, by the one before; 0 = not known */
 	uint64_t stack;
-	unsigned int reads;
+	unsigned int reads, peeks;
 	const struct unwind_input *input;
 	int failure;
 	uint64_t sps[FRAMES], chain[FRAMES];
@@ -112,6 +113,11 @@ static const struct page *find_page(struct python_reader *reader, uint64_t addre
 
 static bool peek(struct python_reader *reader, uint64_t address, void *to, size_t size)
 {
+	if (reader->peeks >= PEEKS) {
+		reader->failure = EFAULT;
+		return false;
+	}
+	reader->peeks++;
 	for (size_t part; size; size -= part, address += part, to = (char *)to + part) {
 		size_t offset = address % PAGE;
 		const struct page *page = find_page(reader, address - offset);
@@ -519,7 +525,7 @@ size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struc
 		return count;
 	reader->pid = pid;
 	reader->stack++;
-	reader->reads = 0;
+	reader->reads = reader->peeks = 0;
 	uint64_t unreadable = reader->counts.unreadable;
 	again.sps = reader->sps;
 	count = unwind_user(reader->resolver, cache, &again, ips, count, &end);

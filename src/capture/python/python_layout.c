@@ -276,13 +276,15 @@ static bool find_middle(const struct unwind_tables *tables, uint64_t address, st
 /* The other part of a function, by its jumps: the one that most of them lead into. Size 0: there is none. */
 static struct elf_symbol find_other_part(const struct unwind_tables *tables, const struct elf_symbol *part)
 {
-	enum { PARTS = 8, SURE = 2 };
+	enum { PARTS = 8, SURE = 2, LARGEST = 1 << 20 }; /* several times what any version has: a file may say what it likes */
 	const struct elf_file *elf = &tables->runtime;
 	const struct elf_segment *segment = elf_segment_of(elf, part->value);
 	uint64_t offset = segment ? part->value - segment->vaddr + segment->offset : elf->size;
 	size_t votes[PARTS] = {0}, count = 0, most = 0, step = elf->machine == EM_X86_64 ? 1 : 4;
 	struct elf_symbol found[PARTS], none = {0};
 
+	if (part->size > LARGEST)
+		return none;
 	for (size_t i = 0; i < part->size && offset < elf->size && part->size <= elf->size - offset; i += step) {
 		const uint8_t *code = elf->data + offset + i;
 		int64_t jump = elf->machine == EM_X86_64 ? jump_of_x86(code, part->size - i) : jump_of_arm64(code, part->size - i);

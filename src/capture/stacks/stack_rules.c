@@ -48,6 +48,7 @@ static void complain(struct stack_walker *walker, const struct wanted_rules *wan
 {
 	struct strbuf text = {0};
 
+	walker->crowded |= added == USER_STACKS_TOO_MANY;
 	if (added == USER_STACKS_ADDED || walker->full)
 		return;
 	walker->full = true;
@@ -158,6 +159,9 @@ static struct wanted_rules *add_wanted(struct stack_walker *walker, const struct
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso, uint64_t place)
 {
 	bool is_new;
+
+	if (walker->crowded && !map64_find(&walker->noted, hash_bytes(&copy->file, sizeof(copy->file))))
+		return;
 	struct wanted_rules *wanted = add_wanted(walker, &copy->file, dso, &is_new), *first = &walker->wanted.data[wanted->first];
 
 	list(walker, first);
@@ -277,6 +281,8 @@ static struct wanted_rules *next_expected(struct stack_walker *walker, struct re
 {
 	enum { LARGEST = 16 << 20 };
 
+	if (walker->crowded)
+		walker->expected.len = 0;
 	while (walker->expected.len) {
 		struct dso *dso = walker->expected.data[--walker->expected.len];
 		struct user_stacks_file file;
@@ -344,7 +350,7 @@ static void renew(struct stack_walker *walker)
 	stack_walker_clear_wanted(walker);
 	bpf_user_stacks_clear(walker->program);
 	walker->renewed_ns = now;
-	walker->full = false;
+	walker->full = walker->crowded = false;
 }
 
 /* All that stacks were copied for comes before the next look into the rings, where there are more of them meanwhile, each to be unwound. */

@@ -63,6 +63,7 @@ struct stack_walker {
 	bool lazy;		 /* nothing is read ahead: rows of code that stacks have met, whatever the size of its file */
 	const char *more_memory; /* struct sampling.unwind_more */
 	bool full, told;	 /* there was no room for rows; since ever */
+	bool crowded;		 /* there was no room for one more file: others are not looked at */
 	uint64_t renewed_ns;	 /* when all rows were given up for those that are met now, in CLOCK_MONOTONIC */
 };
 

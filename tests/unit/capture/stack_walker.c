@@ -181,9 +181,27 @@ static void files_that_go(void **state)
 	machine_destroy(storm.machine);
 }
 
+/* When the program has as many files as it takes, nothing is kept of others. */
+static void too_many_files(void **state)
+{
+	static const struct symbol_options options = {.buildid_dir = "/nonexistent", .proc = "/nonexistent"};
+	struct storm storm = {.walker = open_walker(&(struct sampling){0}), .machine = machine_create()};
+	storm.resolver = resolver_create(storm.machine, &options);
+	for (uint32_t i = 0; i <= USER_STACKS_FILES + 1; i++) {
+		start_job(&storm, i, 1 + i);
+		assert_int_equal(stack_walker_learn(storm.walker, storm.resolver), i <= USER_STACKS_FILES);
+		while (stack_walker_learn(storm.walker, storm.resolver))
+			;
+	}
+	stack_walker_close(storm.walker);
+	resolver_destroy(storm.resolver);
+	machine_destroy(storm.machine);
+}
+
 int capture_stack_walker_tests(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_helps_is_advised), cmocka_unit_test(until_time_is_over),
-					   cmocka_unit_test(nothing_ahead), cmocka_unit_test(files_that_go)};
+					   cmocka_unit_test(nothing_ahead), cmocka_unit_test(files_that_go),
+					   cmocka_unit_test(too_many_files)};
 	return cmocka_run_group_tests_name("capture/stack_walker", tests, NULL, NULL);
 }

@@ -99,8 +99,8 @@ static void make_file(void)
 	name_symbols();
 }
 
-/* A function that evaluates, called by one that doesn't; its struct _PyCFrame leads to the first frame, whose code is the interpreter's own:
- * name and file are one string. */
+/* A function that evaluates, called by one that doesn't; its struct _PyCFrame leads to the first frame, whose code is the interpreter's
+ * own: name and file are one string. */
 static void make_process(bool ends)
 {
 	enum { CFRAME = 2, SAVED_FP = 8 };

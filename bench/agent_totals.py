@@ -42,16 +42,20 @@ def measure(folder, server, minutes):
     subprocess.run([PERF, "agent", "schema", "clickhouse", "--create", sink], check=True)
     with open(folder / "messages", "wb") as messages, subprocess.Popen([PERF, "agent", "run", "-v", "--budget", "100%", "--socket", folder / "socket", "--spool", folder / "spool", "--sink", sink],
                                                                        stdin=subprocess.DEVNULL, stderr=messages) as agent:
-        begin = time.time()
-        while not (folder / "socket").exists():
-            assert agent.poll() is None, (folder / "messages").read_text(errors="replace")
-            time.sleep(0.1)
-        while not status(folder)["rate_wanted_hertz"]:  # it has not begun
-            time.sleep(0.1)
-        with subprocess.Popen([PERF, "record", "-q", "-a", "-e", "cpu-clock:I", "-F", "19", "-g", "-o", folder / "data"], stdin=subprocess.DEVNULL) as record:
-            time.sleep(minutes * 60)
-            record.send_signal(signal.SIGINT)
-            agent.send_signal(signal.SIGTERM)
+        try:
+            begin = time.time()
+            while not (folder / "socket").exists():
+                assert agent.poll() is None, (folder / "messages").read_text(errors="replace")
+                time.sleep(0.1)
+            while not status(folder)["rate_wanted_hertz"]:  # it has not begun
+                time.sleep(0.1)
+            with subprocess.Popen([PERF, "record", "-q", "-a", "-e", "cpu-clock:I", "-F", "19", "-g", "-o", folder / "data"], stdin=subprocess.DEVNULL) as record:
+                time.sleep(minutes * 60)
+                record.send_signal(signal.SIGINT)
+                agent.send_signal(signal.SIGTERM)
+        except BaseException:
+            agent.send_signal(signal.SIGTERM)  # it is waited for
+            raise
     return begin - 10, time.time() + 10, (folder / "messages").read_text(errors="replace").splitlines()[-1]
 
 

@@ -171,7 +171,8 @@ class Cluster:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as asked:
                 asked.sendall(b"srvr")
-                return b"standalone" in asked.recv(1 << 16, socket.MSG_WAITALL)
+                with asked.makefile("rb") as answer:
+                    return b"standalone" in answer.read()
         except OSError:
             return False
 

@@ -8,7 +8,11 @@ extern atomic_int calls_to_live;
 
 /* The ThreadSanitizer has functions of its own in place of the C library's, and children of a process with threads may not start any. */
 #ifdef __SANITIZE_THREAD__
-enum { CAN_DIE = 0 };
+#define NEEDS_TO_DIE()                                                                                                   \
+	do {                                                                                                             \
+		print_message("skip: children of a process with threads may not start any under the ThreadSanitizer\n"); \
+		skip();                                                                                                  \
+	} while (0)
 #else
-enum { CAN_DIE = 1 };
+#define NEEDS_TO_DIE() ((void)0)
 #endif

@@ -317,8 +317,7 @@ static void killed_at_each_call(void **state)
 {
 	struct done *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int moment = 0, status = -1;
-	if (!CAN_DIE)
-		skip();
+	NEEDS_TO_DIE();
 	for (; status; moment++) {
 		memset(done, 0, sizeof(*done));
 		pid_t child = fork();
@@ -339,8 +338,10 @@ static void killed_at_each_call(void **state)
 /* A file system of 64 KB, where this process may mount one. */
 static void full_disk(void **state)
 {
-	if (mount("none", folder, "tmpfs", 0, "size=64k,mode=700"))
+	if (mount("none", folder, "tmpfs", 0, "size=64k,mode=700")) {
+		print_message("skip: this process may not mount a file system\n");
 		skip();
+	}
 	struct spool *spool = open_spool(0);
 	char *text = mem_zalloc(10000);
 	const uint8_t id[SPOOL_ID] = {1};

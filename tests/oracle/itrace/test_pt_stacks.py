@@ -80,6 +80,17 @@ def test_what_reports_make_unasked(perf, oracle, walk, tmp_path):
         assert "of event 'instructions:uh'" in text and "branches" not in text and "Children" in text
 
 
+def test_what_is_injected_unasked(perf, oracle, walk, tmp_path):
+    """All kinds of events, branches too: who reads the file may want them. What was recorded gets nothing added."""
+    path = recorded_beside(walk, tmp_path / "perf.data")
+    made = {program: tmp_path / f"made{i}.data" for i, program in enumerate((oracle, perf))}
+    for program, out in made.items():
+        shown(program, "inject", "--itrace", "-i", path, "-o", out)
+    fields = ("-F", "event,ip,sym")
+    theirs, ours = ([line.split() for line in shown(perf, "script", *fields, "-i", out).splitlines() if re.search("branches|cycles:u|faults", line)] for out in made.values())
+    assert ours == theirs and sum("branches" in words[0] for words in theirs) > 10 and sum("cycles" in words[0] for words in theirs) == 2
+
+
 @pytest.mark.parametrize("fields", [[], ["-F", "+flags"], ["-F", "event,ip,brstack"]], ids=" ".join)
 @pytest.mark.parametrize("letters", ["x", "xge", "bx", "i1ix", "xl"])
 def test_transactions(perf, oracle, walk, tmp_path, letters, fields):

@@ -24,7 +24,7 @@ struct trace_queue {
 	VEC(struct trace_piece) pieces;
 	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
 	bool ended;
-	uint32_t trace; /* its number: those before didn't go on in it */
+	uint32_t trace; /* its number, no other queue's: those before didn't go on in it; 0 = all queues go on in each other */
 	void *decoder;	/* its state, by ops->open() */
 };
 

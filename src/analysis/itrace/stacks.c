@@ -52,7 +52,7 @@ void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t
 		flow_take_branch(&itrace->flow, key, flags, from, to, back);
 	}
 	if (key && room)
-		last_branches_take(&itrace->last, key, room, &branch);
+		last_branches_take(&itrace->last, key, room, queue->trace, &branch);
 }
 
 struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags)
@@ -104,8 +104,10 @@ void trace_add_chain(const struct trace_queue *queue, uint64_t ip, struct strbuf
 
 void trace_add_branches(const struct trace_queue *queue, struct strbuf *out)
 {
-	const struct itrace *itrace = queue->itrace;
-	last_branches_add(last_branches_of(&itrace->last, key_of_queue(queue)), 0, itrace->options.last_branches, out);
+	struct itrace *itrace = queue->itrace;
+	const uint64_t key = key_of_queue(queue);
+	last_branches_begin_trace(&itrace->last, key, queue->trace);
+	last_branches_add(last_branches_of(&itrace->last, key), 0, itrace->options.last_branches, out);
 }
 
 /* ── Recorded samples ── */

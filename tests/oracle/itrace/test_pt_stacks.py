@@ -63,6 +63,41 @@ def test_chains(perf, oracle, walk, tmp_path, name, letters):
     assert re.search(r"\n\t +[0-9a-f]+ [a-z_]+\+0x", theirs)
 
 
+def moves(walk):
+    """What a thread does on a CPU, and how it goes on on another one: [packets, packets]."""
+    at = walk.at
+    there = pt_sync(3000, at["even"]) + pt_tsc(3100) + pt_ip("pge", at["even"])
+    return [walk.start(), pt_tnt("NTTT") + pt_ip("fup", at["even"]) + pt_ip("pgd")], [there, pt_ip("tip", at["again"] + 5) + pt_tnt("N") + pt_ip("fup", at["again"] + 9) + pt_ip("pgd")]
+
+
+def moved(walk):
+    return walk.records.replace("exit", "switch out=0 pid=7 tid=7 time=2500 id=4 cpu=1\nexit")
+
+
+@pytest.mark.parametrize("parts", [(1, 2), (2, 1), (1, 1), (2, 2)], ids=str)
+def test_calls_go_along(perf, oracle, walk, tmp_path, parts):
+    """A thread that moves takes its calls along, in however many parts the trace of a CPU was written. The kernel's perf forgets them: it is asked about one CPU."""
+    path, other = tmp_path / "perf.data", tmp_path / "one.data"
+    one, two = moves(walk)
+    pieces = [(cpu, cpu, -1, part) for cpu, packets in enumerate((one, two)) for part in (packets if parts[cpu] == 2 else [b"".join(packets)])]
+    path.write_bytes(pt_recording(pieces, moved(walk)))
+    walk.write(other, b"".join(one + two))
+    words = ("script", "--itrace=i1igl3", "-F", "event,ip,sym,brstack", "-i")
+    theirs = shown(oracle, *words, other)
+    assert shown(perf, *words, path) == theirs and len(re.findall(r" even\n\t +[0-9a-f]+ again", theirs)) == 3
+
+
+@pytest.mark.parametrize("letters", ["i1ig", "i1il3", "i1igl"])
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_nothing_goes_along(perf, oracle, walk, tmp_path, letters, cpu):
+    """Neither calls nor branches of one snapshot belong to the next one, nor to another CPU's."""
+    path = tmp_path / "perf.data"
+    pieces = [(place, place, -1, b"".join(packets)) for place, packets in zip((0, cpu), moves(walk))]
+    path.write_bytes(pt_recording(pieces, moved(walk), snapshots=1))
+    words = ("script", f"--itrace={letters}", "-F", "event,ip,sym" + (",brstack" if "l" in letters else ""), "-i", path)
+    assert shown(perf, *words) == shown(oracle, *words)
+
+
 def test_chains_in_reports(perf, oracle, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     words = ("report", "--stdio", "--itrace=i1ige", "-i", path)

@@ -80,7 +80,17 @@ uint32_t trace_process_of(const struct itrace *itrace, uint32_t tid)
 	return thread ? thread->pid : (uint32_t)-1;
 }
 
-/* Takes note of a record that tells who runs from now on. */
+/* The buffer was full, perhaps a thread's own, whose records have no CPU. */
+static void note_truncated(struct itrace *itrace, const struct record_aux *aux, const struct sample_id *where)
+{
+	if (!(aux->flags & AUX_TRUNCATED))
+		return;
+	itrace->counts.truncated++;
+	if (itrace->decoder && itrace->decoder->type == TRACE_INTEL_PT)
+		trace_put_lost(itrace, where);
+}
+
+/* Takes note of a record that tells who runs from now on, or what is missing. */
 static void follow_switch(struct itrace *itrace, const struct record *record)
 {
 	const struct record_header *header = record->header;
@@ -88,6 +98,8 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 	if (!record->event)
 		return;
 	sample_id_decode(&itrace->session->reader->layouts[record->event->index], header, &id);
+	if (header->type == RECORD_AUX)
+		return note_truncated(itrace, (const struct record_aux *)header, &id);
 	struct trace_runner *runner = runner_on(itrace, id.cpu);
 	if (!runner)
 		return;
@@ -107,13 +119,6 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 		*runner = (struct trace_runner){start->pid, start->tid};
 		break;
 	}
-	case RECORD_AUX:
-		if (!(((const struct record_aux *)header)->flags & AUX_TRUNCATED))
-			break;
-		itrace->counts.truncated++;
-		if (itrace->decoder && itrace->decoder->type == TRACE_INTEL_PT)
-			trace_put_lost(itrace, &id);
-		break;
 	}
 }
 

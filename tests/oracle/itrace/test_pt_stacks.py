@@ -149,6 +149,17 @@ def test_kinds_of_errors(perf, oracle, walk, tmp_path, name, letters):
     assert ("error" in theirs) == (not {"overflow": "-o", "lost": "-l"}[name] in letters)
 
 
+def test_losses_of_a_thread(perf, oracle, walk, tmp_path):
+    """Where a thread has its own buffer (--per-thread) no CPU is told."""
+    path = tmp_path / "perf.data"
+    records = "".join(line + "\n" for line in walk.records.splitlines() if line.split()[0] not in ("itrace_start", "switch"))
+    records = records.replace("exit", "aux offset=0 size=56 flags=1 time=1300 id=1 pid=7 tid=7\nexit")
+    path.write_bytes(pt_recording([(0, -1, 7, traces(walk)["whole"])], records, head=PT_HEAD.replace("|CPU", ""), switches=0))
+    errors = [[line for line in shown(program, "script", "--itrace=e", "-i", path).splitlines() if "error" in line] for program in (oracle, perf)]
+    assert errors[0] == errors[1] and len(errors[0]) == 1 and "Lost trace data" in errors[0][0]
+    assert "was full 1 times" in perf("script", "--itrace=e", "-i", path).stderr
+
+
 def recorded_beside(walk, path, program_only=True):
     """Samples of two events at known times; with the kernel's trace the interrupts with which they were taken are in it."""
     at = walk.at

@@ -31,6 +31,7 @@ struct trace_queue {
 struct trace_decoder {
 	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
+	bool has_instructions;	     /* whose samples can have a call chain and the last branches */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */
 	struct error *(*begin)(struct itrace *itrace, const struct record_auxtrace_info *info);

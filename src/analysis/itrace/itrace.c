@@ -5,6 +5,7 @@
 
 #include "analysis/itrace/decoder.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -360,6 +361,16 @@ static void find_trace(struct itrace *itrace)
 	map64_deinit(&places);
 }
 
+/* What is asked for and can't be there is said: samples without a call chain look as if nobody had called. */
+static void tell_what_is_not_added(const struct itrace *itrace)
+{
+	const struct itrace_options *options = &itrace->options;
+	if (options->given && (options->added_chain || options->added_branches) && !itrace->adds_parts)
+		log_warning("'G' and 'L' of --itrace add nothing here: they need a trace of Intel PT with times");
+	if (options->given && (options->chain || options->last_branches) && !itrace->decoder->has_instructions)
+		log_warning("'g' and 'l' of --itrace add nothing to what is made of %s", itrace->decoder->name);
+}
+
 static void begin(struct itrace *itrace)
 {
 	find_trace(itrace);
@@ -373,8 +384,10 @@ static void begin(struct itrace *itrace)
 		return;
 	if ((itrace->obstacle = itrace->decoder->begin(itrace, itrace->info)))
 		itrace->decoder = NULL;
-	else
-		begin_queues(itrace);
+	if (!itrace->decoder)
+		return;
+	tell_what_is_not_added(itrace);
+	begin_queues(itrace);
 }
 
 struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,

@@ -159,13 +159,14 @@ static uint32_t find_place(const struct itrace *itrace, const struct branch_ring
 	return branch && branch->from == ip && (!branch->to || trace_is_kernel(itrace, branch->to)) ? place + 1 : place;
 }
 
+/* Raw data ends with a word. */
 static const uint8_t *behind_raw(const struct event *recorded, const uint64_t *at)
 {
 	uint32_t size = 0;
 	if (!(recorded->attr.sample_type & PERF_SAMPLE_RAW))
 		return (const uint8_t *)at;
 	memcpy(&size, at, sizeof(size));
-	return (const uint8_t *)at + sizeof(size) + size;
+	return (const uint8_t *)(at + ((uint64_t)size + sizeof(size) + 7) / 8);
 }
 
 /* The parts that the event gets; `empty`: they are there and have nothing in them. */

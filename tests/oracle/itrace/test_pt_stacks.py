@@ -213,6 +213,15 @@ def test_added_parts_as_a_recording(perf, oracle, walk, tmp_path):
     assert re.search(re.escape(behind_raw) + b"\2.{7}.{48}\t" + bytes(7), made.read_bytes(), re.S), "raw data, two branches, the weight"
 
 
+def test_added_behind_raw_data_of_any_size(perf, walk, tmp_path):
+    """Which no kernel writes: it ends with a word all the same."""
+    path, made = recorded_beside(walk, tmp_path / "perf.data"), tmp_path / "made.data"
+    raw = bytes(range(0, 0x88, 0x11))
+    path.write_bytes(path.read_bytes().replace(b"\x0c\0\0\0" + raw, b"\x09\0\0\0" + raw))
+    shown(perf, "inject", "--itrace=L2", "-i", path, "-o", made)
+    assert re.search(b"\x09\0\0\0" + re.escape(raw) + bytes(4) + b"\2.{7}.{48}\t" + bytes(7), made.read_bytes(), re.S), "raw data, two branches, the weight"
+
+
 def test_where_nothing_is_added(perf, walk, tmp_path):
     """Without times nobody knows which calls were open when a sample was taken."""
     path = recorded_beside(walk, tmp_path / "perf.data")

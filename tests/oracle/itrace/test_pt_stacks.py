@@ -137,6 +137,16 @@ def test_transactions(perf, oracle, walk, tmp_path, letters, fields):
     assert [line.split() for line in ours.splitlines()] == [line.split() for line in theirs.splitlines()] and theirs.count("transactions") == 4
 
 
+def test_interrupts_behind_an_abort(perf, oracle, walk, tmp_path):
+    """Where an abort ends tracing, the next interrupt isn't another one."""
+    at = walk.at
+    trace = walk.start() + begins("inside") + pt_ip("fup", at["again"]) + begins("abort") + pt_ip("fup", at["work"]) + pt_ip("pgd")
+    trace += pt_tsc(1400) + pt_ip("pge", at["even"]) + pt_ip("fup", at["even"] + 1) + pt_ip("tip", at["leaf"]) + pt_ip("fup", at["leaf"]) + pt_ip("pgd")
+    path = walk.write(tmp_path / "perf.data", trace)
+    theirs, ours = (shown(program, "script", "--itrace=be", "-F", "flags,ip,addr", "-i", path).splitlines() for program in (oracle, perf))
+    assert ours[-2:] == theirs[-2:] and "hw int" in theirs[-2]
+
+
 @pytest.mark.parametrize("letters", ["be", "e-o", "e+o", "e-l", "e-o-l", "e-o+o"])
 @pytest.mark.parametrize("name", ["overflow", "lost"])
 def test_kinds_of_errors(perf, oracle, walk, tmp_path, name, letters):

@@ -170,7 +170,7 @@ def test_losses_of_a_thread(perf, oracle, walk, tmp_path):
     assert "was full 1 times" in perf("script", "--itrace=e", "-i", path).stderr
 
 
-def recorded_beside(walk, path, program_only=True):
+def recorded_beside(walk, path):
     """Samples of two events at known times; with the kernel's trace the interrupts with which they were taken are in it."""
     at = walk.at
     trace = walk.start() + pt_tnt("N") + pt_tsc(1400) + pt_tnt("TTTTT") + pt_tsc(1500) + pt_tnt("NTN") + pt_ip("tip", at["leaf"]) + pt_tsc(1600) + pt_tnt("T") + pt_tsc(1800)

@@ -298,7 +298,8 @@ bool sample_find_raw(const struct sample_layout *layout, const struct record_hea
 	if (layout->variable_type & PERF_SAMPLE_CALLCHAIN) {
 		ret->chain = (const uint64_t *)at + 1;
 		ret->chain_count = mapping_u64(at);
-		if (ret->chain_count > (uint64_t)(end - at) / sizeof(uint64_t) - 2)
+		const uint64_t words = (uint64_t)(end - at) / sizeof(uint64_t); /* the count, the chain, at least one of what is raw */
+		if (words < 2 || ret->chain_count > words - 2)
 			return false;
 		at = (const uint8_t *)(ret->chain + ret->chain_count);
 	}

@@ -51,6 +51,8 @@ void order_push_all(struct order *order, const struct order_item *items, size_t 
 		order->newest_passed = times->newest_passed;
 	order->passed |= times->passed;
 	order->held += count;
+	if (!count) /* there may be no memory yet */
+		return;
 	vec_reserve(&order->incoming, order->incoming.len + count);
 	memcpy(order->incoming.data + order->incoming.len, items, count * sizeof(*items));
 	order->incoming.len += count;

@@ -29,6 +29,7 @@ struct stretch {
 struct slice {
 	enum slice_state state;
 	uint64_t number;
+	uint64_t mapped;     /* the number, + 1, of the one whose pages were mapped */
 	uint64_t begin, end; /* what was looked at; `begin` UINT64_MAX: no record was found */
 	order_items items;
 	VEC(struct stretch) stretches;
@@ -128,14 +129,12 @@ static uint64_t hop_stretch(const struct slices *slices, struct slice *slice, ui
 	return offset;
 }
 
-/* The size of a record that is none of the samples, and changes nothing that these are looked at by; 0 = it could. */
+/* The size of a record that is none of the samples, or of no event that is known, and changes nothing that these are looked at by; 0 = it
+ * could. Who puts them in order meets it. */
 static uint16_t size_of_other(const struct reader *reader, uint64_t offset)
 {
-	if (!reader_is_plain(reader, offset))
-		return 0;
 	const struct record_header *header = (const struct record_header *)(reader->records + offset);
-	bool is_known = mapping_u32(&header->type) != RECORD_SAMPLE || reader_event(reader, header);
-	return is_known ? mapping_u16(&header->size) : 0;
+	return reader_is_plain(reader, offset) ? mapping_u16(&header->size) : 0;
 }
 
 static void hop_slice(const struct slices *slices, struct slice *slice, uint64_t begin, uint64_t limit)
@@ -172,8 +171,10 @@ static void hop(struct slices *slices, struct slice *slice, uint64_t number, uin
 	pthread_mutex_unlock(&slices->lock);
 	if (begin == UINT64_MAX)
 		begin = hop_find_record(reader, slice_begin(slices, number));
-	if (begin < end)
+	if (begin < end && slice->mapped != number + 1) {
+		slice->mapped = number + 1;
 		mapping_populate(reader->records + begin, end - begin);
+	}
 	hop_slice(slices, slice, begin, end);
 	pthread_mutex_lock(&slices->lock);
 	slice->state = SLICE_KNOWN;
@@ -287,8 +288,11 @@ bool slices_put_in_order(struct slices *slices, uint64_t *offset)
 	struct slice *slice = slices->current;
 	if (*offset >= reader->data_end || !reader_sample_size(reader, *offset))
 		return false;
-	if (!slice || *offset < slice->begin || *offset >= slice->end)
+	if (!slice || *offset < slice->begin || *offset >= slice->end) {
+		while (slice && slice->next < slice->stretches.len)
+			pass_by(slices, slice, &slice->stretches.data[slice->next]);
 		take_over(slices, slice = slice_from(slices, *offset));
+	}
 	while (slice->next < slice->stretches.len && slice->stretches.data[slice->next].begin < *offset)
 		pass_by(slices, slice, &slice->stretches.data[slice->next]);
 	const struct stretch *stretch = slice->next < slice->stretches.len ? &slice->stretches.data[slice->next] : NULL;

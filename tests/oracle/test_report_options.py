@@ -166,7 +166,7 @@ def text(program, path, words):
 def test_same_text(perf, oracle, recordings, words):
     theirs = text(oracle, recordings["chains"], words.split())
     assert text(perf, recordings["chains"], words.split()) == theirs
-    assert len(theirs) > 10
+    assert any("leaf" in line for line in theirs)
 
 
 def test_graphs_by_address_tell_lines(perf, oracle, recordings):

@@ -197,6 +197,27 @@ static void test_counts_that_lie(void **state)
 	}
 }
 
+/* Raw data behind a chain, found without the rest: as much as there is, whatever the counts say. */
+static void test_raw_that_lies(void **state)
+{
+	const uint64_t chains[] = {0, 1, 2, 3, 1ull << 40, UINT64_MAX};
+	const struct event_attr attr = {.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW};
+	struct sample_layout layout;
+	struct sample_raw raw;
+	struct made made;
+	sample_layout_init(&layout, &attr);
+	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+		for (size_t count = 0; count < 8; count++) {
+			uint64_t words[8] = {5000, chains[i]};
+			bool fits = count >= 3 && chains[i] <= count - 3;
+			if (fits)
+				words[2 + chains[i]] = 4;
+			assert_int_equal(sample_find_raw(&layout, make(&made, words, count), &raw), fits);
+			assert_true(!fits || (raw.chain_count == chains[i] && raw.raw_size == 4));
+		}
+	}
+}
+
 /* A KSYMBOL record of the name "ab", the trailer behind it as the kernel writes it, and `excess` bytes of what lay in the ring. */
 static struct record_header *make_long(struct made *made, uint32_t type, size_t excess)
 {
@@ -266,10 +287,15 @@ int perfdata_decode_tests(void);
 int perfdata_decode_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixed),	 cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_variable), cmocka_unit_test(test_counts_that_lie),
-		cmocka_unit_test(test_trailer),	 cmocka_unit_test(test_fixed_anew),
-		cmocka_unit_test(test_hopping),	 cmocka_unit_test(test_records_that_are_too_long),
+		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_variable),
+		cmocka_unit_test(test_counts_that_lie),
+		cmocka_unit_test(test_raw_that_lies),
+		cmocka_unit_test(test_trailer),
+		cmocka_unit_test(test_fixed_anew),
+		cmocka_unit_test(test_hopping),
+		cmocka_unit_test(test_records_that_are_too_long),
 	};
 	return cmocka_run_group_tests_name("perfdata/decode", tests, NULL, NULL);
 }

@@ -221,6 +221,13 @@ def test_guests_that_are_mounted(perf, oracle, guest, tmp_path):
     (tmp_path / "mounted/2/proc/kallsyms").unlink()
     done = perf("report", *words, "--stdio", "-s", "sym")
     assert done.returncode == 0 and "guest of process 2 has no symbols" in done.stderr and first in done.stdout
+    for name in ("kallsyms", "modules"):
+        (tmp_path / f"mounted/2/proc/{name}").unlink(missing_ok=True)
+        (tmp_path / f"mounted/2/proc/{name}").symlink_to("/dev/zero")
+        done = perf("report", *words, "--stdio", "-s", "sym")
+        assert done.returncode == 0 and f"guest of process 2 has no symbols: {tmp_path}/mounted/2/proc/{name} is not a regular file" in done.stderr and first in done.stdout
+        (tmp_path / f"mounted/2/proc/{name}").unlink()
+        (tmp_path / f"mounted/2/proc/{name}").write_text("ffffffff81000000 T _text\nffffffff81d35000 T own_of_two\n")
 
 
 def test_guests_without_symbols(perf, guest):

@@ -37,11 +37,11 @@ static struct error *refuse(const struct itrace_options *options)
 {
 	const bool has_branches = options->branches || options->calls || options->returns;
 
-	if (!options->given || (has_branches && !options->instructions && !options->last_branches))
+	if (!options->given || (has_branches && !options->instructions))
 		return NULL;
 	if (!has_branches)
 		return error_new("it has branches and nothing else, and none are asked for: --itrace=b shows them");
-	log_warning("Intel BTS has branches and nothing else: 'i' and 'l' of --itrace make no events of it");
+	log_warning("Intel BTS has branches and nothing else: 'i' of --itrace makes no events of it");
 	return NULL;
 }
 

@@ -391,6 +391,7 @@ static void step(struct trace_queue *queue)
 const struct trace_decoder trace_decoder_coresight = {
 	.type = TRACE_CORESIGHT,
 	.name = "CoreSight",
+	.has_instructions = true,
 	.load = coresight_library_load,
 	.begin = begin,
 	.end = end,

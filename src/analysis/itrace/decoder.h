@@ -24,13 +24,14 @@ struct trace_queue {
 	VEC(struct trace_piece) pieces;
 	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
 	bool ended;
-	uint32_t trace; /* its number: those before didn't go on in it */
+	uint32_t trace; /* its number, no other queue's: those before didn't go on in it; 0 = all queues go on in each other */
 	void *decoder;	/* its state, by ops->open() */
 };
 
 struct trace_decoder {
 	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
+	bool has_instructions;	     /* whose samples can have a call chain and the last branches */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */
 	struct error *(*begin)(struct itrace *itrace, const struct record_auxtrace_info *info);

@@ -113,10 +113,14 @@ void flow_begin_trace(struct flow_stacks *stacks, uint64_t key, uint32_t trace)
 	stack->trace = trace;
 }
 
-bool flow_caller(const struct flow_stacks *stacks, uint64_t key, uint32_t depth, uint64_t *ret)
+const struct flow_stack *flow_stack_of(const struct flow_stacks *stacks, uint64_t key)
 {
 	const uint64_t *slot = map64_find(&stacks->stacks, key);
-	const struct flow_stack *stack = slot ? (const void *)(uintptr_t)*slot : NULL;
+	return slot ? (const void *)(uintptr_t)*slot : NULL;
+}
+
+bool flow_caller(const struct flow_stack *stack, uint32_t depth, uint64_t *ret)
+{
 	if (!stack || depth >= stack->calls.len)
 		return false;
 	*ret = stack->calls.data[stack->calls.len - 1 - depth].back;

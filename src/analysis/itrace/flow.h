@@ -55,5 +55,8 @@ uint32_t flow_depth(const struct flow_stacks *stacks, uint64_t key);
 void flow_begin_trace(struct flow_stacks *stacks, uint64_t key, uint32_t trace);
 /* `back`: where a call returns to. */
 void flow_take_branch(struct flow_stacks *stacks, uint64_t key, uint32_t flags, uint64_t from, uint64_t to, uint64_t back);
-/* Where the call at `depth` returns to, 0 is the innermost one; false: there are not so many. */
-bool flow_caller(const struct flow_stacks *stacks, uint64_t key, uint32_t depth, uint64_t *ret);
+struct flow_stack;
+/* NULL where nothing is known of him. Valid until a branch is taken. */
+const struct flow_stack *flow_stack_of(const struct flow_stacks *stacks, uint64_t key);
+/* Where the call at `depth` returns to, 0 is the innermost one; false: there are not so many. `stack` may be NULL. */
+bool flow_caller(const struct flow_stack *stack, uint32_t depth, uint64_t *ret);

@@ -5,6 +5,7 @@
 
 #include "analysis/itrace/decoder.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -80,7 +81,17 @@ uint32_t trace_process_of(const struct itrace *itrace, uint32_t tid)
 	return thread ? thread->pid : (uint32_t)-1;
 }
 
-/* Takes note of a record that tells who runs from now on. */
+/* The buffer was full, perhaps a thread's own, whose records have no CPU. */
+static void note_truncated(struct itrace *itrace, const struct record_aux *aux, const struct sample_id *where)
+{
+	if (!(aux->flags & AUX_TRUNCATED))
+		return;
+	itrace->counts.truncated++;
+	if (itrace->decoder && itrace->decoder->type == TRACE_INTEL_PT)
+		trace_put_lost(itrace, where);
+}
+
+/* Takes note of a record that tells who runs from now on, or what is missing. */
 static void follow_switch(struct itrace *itrace, const struct record *record)
 {
 	const struct record_header *header = record->header;
@@ -88,6 +99,8 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 	if (!record->event)
 		return;
 	sample_id_decode(&itrace->session->reader->layouts[record->event->index], header, &id);
+	if (header->type == RECORD_AUX)
+		return note_truncated(itrace, (const struct record_aux *)header, &id);
 	struct trace_runner *runner = runner_on(itrace, id.cpu);
 	if (!runner)
 		return;
@@ -107,13 +120,6 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 		*runner = (struct trace_runner){start->pid, start->tid};
 		break;
 	}
-	case RECORD_AUX:
-		if (!(((const struct record_aux *)header)->flags & AUX_TRUNCATED))
-			break;
-		itrace->counts.truncated++;
-		if (itrace->decoder && itrace->decoder->type == TRACE_INTEL_PT)
-			trace_put_lost(itrace, &id);
-		break;
 	}
 }
 
@@ -355,6 +361,16 @@ static void find_trace(struct itrace *itrace)
 	map64_deinit(&places);
 }
 
+/* What is asked for and can't be there is said: samples without a call chain look as if nobody had called. */
+static void tell_what_is_not_added(const struct itrace *itrace)
+{
+	const struct itrace_options *options = &itrace->options;
+	if (options->given && (options->added_chain || options->added_branches) && !itrace->adds_parts)
+		log_warning("'G' and 'L' of --itrace add nothing here: they need a trace of Intel PT with times");
+	if (options->given && (options->chain || options->last_branches) && !itrace->decoder->has_instructions)
+		log_warning("'g' and 'l' of --itrace add nothing to what is made of %s", itrace->decoder->name);
+}
+
 static void begin(struct itrace *itrace)
 {
 	find_trace(itrace);
@@ -368,8 +384,10 @@ static void begin(struct itrace *itrace)
 		return;
 	if ((itrace->obstacle = itrace->decoder->begin(itrace, itrace->info)))
 		itrace->decoder = NULL;
-	else
-		begin_queues(itrace);
+	if (!itrace->decoder)
+		return;
+	tell_what_is_not_added(itrace);
+	begin_queues(itrace);
 }
 
 struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,

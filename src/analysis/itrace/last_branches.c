@@ -8,6 +8,7 @@
 
 struct branch_ring {
 	uint64_t count; /* of all that came */
+	uint32_t trace;
 	uint32_t room;
 	struct branch_entry taken[];
 };
@@ -19,7 +20,22 @@ void last_branches_deinit(struct last_branches *last)
 	map64_deinit(&last->rings);
 }
 
-void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, const struct branch_entry *branch)
+static void begin_trace(struct branch_ring *ring, uint32_t trace)
+{
+	if (ring->trace != trace)
+		ring->count = 0;
+	ring->trace = trace;
+}
+
+void last_branches_begin_trace(struct last_branches *last, uint64_t key, uint32_t trace)
+{
+	const uint64_t *slot = map64_find(&last->rings, key);
+
+	if (slot)
+		begin_trace((void *)(uintptr_t)*slot, trace);
+}
+
+void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, uint32_t trace, const struct branch_entry *branch)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&last->rings, key, &is_new);
@@ -30,6 +46,7 @@ void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room,
 		*slot = (uintptr_t)made;
 	}
 	struct branch_ring *ring = (void *)(uintptr_t)*slot;
+	begin_trace(ring, trace);
 	ring->taken[ring->count++ % ring->room] = *branch;
 }
 

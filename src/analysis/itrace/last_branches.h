@@ -18,9 +18,10 @@ struct last_branches {
 struct branch_ring;
 
 void last_branches_deinit(struct last_branches *last);
-/* `key`: who runs; `room`: of his ring, always the same. */
-/* `flags`: as in struct branch_entry. */
-void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, const struct branch_entry *branch);
+/* What comes is of the trace with this number: branches of another one, which doesn't go on in it, are forgotten. */
+void last_branches_begin_trace(struct last_branches *last, uint64_t key, uint32_t trace);
+/* `key`: who runs; `room`: of his ring, always the same; `trace`: as above. */
+void last_branches_take(struct last_branches *last, uint64_t key, uint32_t room, uint32_t trace, const struct branch_entry *branch);
 /* NULL where nothing is known of him. */
 const struct branch_ring *last_branches_of(const struct last_branches *last, uint64_t key);
 /* The one at `place`, 0 is the newest; NULL = there are not so many. `ring` may be NULL, as below. */

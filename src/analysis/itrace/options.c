@@ -127,12 +127,12 @@ static const char *parse_size(const struct sized *sized, const char *at, struct 
 	return count && count <= sized->most ? at : NULL;
 }
 
-/* Behind 'e': "-o-l", kinds of errors that aren't wanted; + changes nothing. NULL = there is no letter behind a sign. */
+/* Behind 'e': "-o-l", kinds of errors that aren't wanted; + changes nothing. NULL = no such kind behind a sign. */
 static const char *parse_kinds_of_errors(const char *at, struct itrace_options *options)
 {
 	options->errors = true;
 	for (; *at == '+' || *at == '-'; at += 2) {
-		if (!isalpha((unsigned char)at[1]))
+		if (at[1] != 'o' && at[1] != 'l')
 			return NULL;
 		if (at[1] == 'o')
 			options->without_overflows |= *at == '-';

@@ -210,8 +210,11 @@ bool pt_next_piece(struct trace_queue *queue)
 	struct pt_queue *own = queue->decoder;
 	if (own->piece >= queue->pieces.len)
 		return false;
+	struct pt_state *state = queue->itrace->state;
 	pt_end_trace(own);
-	queue->trace++;
+	/* Else calls that a thread made on one CPU go on where it moves to. */
+	if (state->snapshots)
+		queue->trace = ++state->traces;
 	uint64_t size;
 	const uint8_t *trace = join_overlapping(queue, own, &size);
 	pt_begin_trace(queue, trace, size);
@@ -243,6 +246,7 @@ static void close_queue(void *decoder)
 const struct trace_decoder trace_decoder_pt = {
 	.type = TRACE_INTEL_PT,
 	.name = "Intel PT",
+	.has_instructions = true,
 	.load = pt_library_load,
 	.begin = begin,
 	.end = end,

@@ -27,7 +27,8 @@ struct pt_state {
 	struct pt_config config;
 	struct map64 told; /* dsos that are known to have none */
 	uint64_t nominal_ratio;
-	bool snapshots; /* pieces don't follow one another */
+	bool snapshots;	 /* pieces don't follow one another */
+	uint32_t traces; /* that don't: how many were begun, of all queues */
 };
 
 /* Offsets are those of the trace; libipt's are `shift` more. */

@@ -64,7 +64,7 @@ static void take_event(struct trace_queue *queue)
 		own->used = own->position_before;
 	switch (event.type) {
 	case ptev_enabled:
-		own->has_last = false;
+		own->has_last = own->aborts = false;
 		own->ip = of->enabled.ip;
 		if (!event.status_update)
 			pt_put_branch(queue, 0, of->enabled.ip, TRACED_BEGIN, 0);
@@ -78,6 +78,7 @@ static void take_event(struct trace_queue *queue)
 	case ptev_async_disabled:
 		flush_last(queue, of->async_disabled.at);
 		pt_put_branch(queue, of->async_disabled.at, event.ip_suppressed ? 0 : of->async_disabled.ip, TRACED_ASYNC | TRACED_END, 0);
+		own->aborts = false;
 		break;
 	case ptev_async_branch:
 		flush_last(queue, of->async_branch.from);
@@ -94,7 +95,7 @@ static void take_event(struct trace_queue *queue)
 		break;
 	case ptev_overflow:
 		pt_tell_error(queue, PT_OVERFLOW, own->last.ip);
-		own->has_last = false;
+		own->has_last = own->aborts = false;
 		if (!event.ip_suppressed)
 			pt_put_branch(queue, 0, of->overflow.ip, TRACED_BEGIN, 0);
 		break;

@@ -45,7 +45,7 @@ void pt_begin_trace(struct trace_queue *queue, const uint8_t *trace, uint64_t si
 	pt_end_trace(own);
 	own->trace = trace;
 	own->size = size;
-	own->synced = own->has_last = own->has_event = own->told_damage = false;
+	own->synced = own->has_last = own->has_event = own->aborts = own->told_damage = false;
 	own->position = own->position_before = own->used = 0;
 	own->call_count = own->prelude = 0;
 	own->prelude_stops = false;
@@ -132,7 +132,7 @@ void pt_lose_track(struct trace_queue *queue, enum pt_error error, uint64_t ip)
 	struct pt_packet packet;
 	const bool moved = error != PT_NO_CODE && position_of(own) != own->position;
 	const uint64_t used = moved ? own->position : own->used;
-	own->has_last = own->has_event = own->synced = false;
+	own->has_last = own->has_event = own->aborts = own->synced = false;
 	own->told_damage = error == PT_BAD_PACKET;
 	own->prelude = 0;
 	own->prelude_stops = false;

@@ -52,7 +52,7 @@ void trace_take_branch(const struct trace_queue *queue, uint32_t flags, uint64_t
 		flow_take_branch(&itrace->flow, key, flags, from, to, back);
 	}
 	if (key && room)
-		last_branches_take(&itrace->last, key, room, &branch);
+		last_branches_take(&itrace->last, key, room, queue->trace, &branch);
 }
 
 struct sample_flow trace_flow(const struct trace_queue *queue, uint32_t flags)
@@ -75,13 +75,14 @@ static uint64_t marker_of(const struct itrace *itrace, uint64_t ip)
 
 /* A word for how many, and `ip` and its callers, with markers; the first marker doesn't count. `depth`: how many innermost callers are left
  * out. */
-static void add_chain(const struct itrace *itrace, uint64_t key, uint64_t ip, uint32_t depth, uint32_t room, struct strbuf *out)
+static void add_chain(const struct itrace *itrace, const struct flow_stack *stack, uint64_t ip, uint32_t depth, uint32_t room,
+		      struct strbuf *out)
 {
 	uint64_t words[2] = {marker_of(itrace, ip), ip}, count = 2, back;
 	const size_t begin = out->len;
 	strbuf_add(out, &count, sizeof(count));
 	strbuf_add(out, words, sizeof(words));
-	for (; key && count <= room && flow_caller(&itrace->flow, key, depth, &back); depth++) {
+	for (; count <= room && flow_caller(stack, depth, &back); depth++) {
 		const uint64_t marker = marker_of(itrace, back), before = words[0];
 		if (marker != before && count == room)
 			break;
@@ -99,13 +100,15 @@ void trace_add_chain(const struct trace_queue *queue, uint64_t ip, struct strbuf
 	const uint64_t key = key_of_queue(queue);
 	if (key)
 		flow_begin_trace(&itrace->flow, key, queue->trace);
-	add_chain(itrace, key, ip, 0, itrace->options.chain, out);
+	add_chain(itrace, key ? flow_stack_of(&itrace->flow, key) : NULL, ip, 0, itrace->options.chain, out);
 }
 
 void trace_add_branches(const struct trace_queue *queue, struct strbuf *out)
 {
-	const struct itrace *itrace = queue->itrace;
-	last_branches_add(last_branches_of(&itrace->last, key_of_queue(queue)), 0, itrace->options.last_branches, out);
+	struct itrace *itrace = queue->itrace;
+	const uint64_t key = key_of_queue(queue);
+	last_branches_begin_trace(&itrace->last, key, queue->trace);
+	last_branches_add(last_branches_of(&itrace->last, key), 0, itrace->options.last_branches, out);
 }
 
 /* ── Recorded samples ── */
@@ -134,11 +137,12 @@ void trace_add_parts(struct itrace *itrace)
 
 /* The interrupt with which the sample was taken is the innermost call where the kernel is traced, too, and what the kernel did until it was
  * written comes before it: neither belongs to the chain. */
-static uint32_t find_depth(const struct itrace *itrace, uint64_t key, uint64_t ip)
+static uint32_t find_depth(const struct itrace *itrace, const struct flow_stack *stack, uint64_t ip)
 {
+	enum { SEARCH_MAX = 1 << 12 }; /* no kernel calls as deep, but a trace may say so, and each sample would look at all of it */
 	uint64_t back;
 	uint32_t depth = 0;
-	for (; key && flow_caller(&itrace->flow, key, depth, &back); depth++)
+	for (; depth < SEARCH_MAX && flow_caller(stack, depth, &back); depth++)
 		if (back == ip)
 			return depth + 1;
 		else if (!trace_is_kernel(itrace, back))
@@ -157,13 +161,14 @@ static uint32_t find_place(const struct itrace *itrace, const struct branch_ring
 	return branch && branch->from == ip && (!branch->to || trace_is_kernel(itrace, branch->to)) ? place + 1 : place;
 }
 
+/* Raw data ends with a word. */
 static const uint8_t *behind_raw(const struct event *recorded, const uint64_t *at)
 {
 	uint32_t size = 0;
 	if (!(recorded->attr.sample_type & PERF_SAMPLE_RAW))
 		return (const uint8_t *)at;
 	memcpy(&size, at, sizeof(size));
-	return (const uint8_t *)at + sizeof(size) + size;
+	return (const uint8_t *)(at + ((uint64_t)size + sizeof(size) + 7) / 8);
 }
 
 /* The parts that the event gets; `empty`: they are there and have nothing in them. */
@@ -173,13 +178,14 @@ static void add_parts(struct itrace *itrace, uint64_t parts, bool empty, const s
 	const struct itrace_options *options = &itrace->options;
 	const uint64_t key = empty ? 0 : key_of(itrace, sample->tid, sample->cpu), none = 0;
 	const struct branch_ring *ring = last_branches_of(&itrace->last, key);
+	const struct flow_stack *stack = key ? flow_stack_of(&itrace->flow, key) : NULL;
 	const uint8_t *first = (const uint8_t *)record->header, *end = first + record->header->size;
 	const uint8_t *chain = (const uint8_t *)places->chain_end, *branches = behind_raw(record->event, places->chain_end);
 	strbuf_add(&itrace->out, first, (size_t)(chain - first));
 	if (parts & PERF_SAMPLE_CALLCHAIN && empty)
 		strbuf_add(&itrace->out, &none, sizeof(none));
 	else if (parts & PERF_SAMPLE_CALLCHAIN)
-		add_chain(itrace, key, sample->ip, find_depth(itrace, key, sample->ip), options->added_chain, &itrace->out);
+		add_chain(itrace, stack, sample->ip, find_depth(itrace, stack, sample->ip), options->added_chain, &itrace->out);
 	strbuf_add(&itrace->out, chain, (size_t)(branches - chain));
 	if (parts & PERF_SAMPLE_BRANCH_STACK)
 		last_branches_add(ring, find_place(itrace, ring, sample->ip), options->added_branches, &itrace->out);

@@ -179,6 +179,7 @@ static struct error *open_trace(struct inject *inject, struct session_options *s
 		return NULL;
 	if (!made.given)
 		itrace_options_default(&made, false);
+	made.unchosen = false; /* who writes a file doesn't add up yet: branches belong into it, as the kernel's tool has it */
 	struct error *error = reader_open(&session_options->input, &reader);
 	if (error)
 		return error;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const BEGINNINGS[] = {"_text", "_stext"};
@@ -88,12 +89,26 @@ static char *path_in_guest(const char *mount, uint32_t pid, const char *name)
 	return mem_printf("%s/%u/proc/%s", mount, pid, name);
 }
 
-/* Of a guest whose files can't be read, or don't tell, nothing is known: others' are of use all the same. */
+/* A guest may put anything there: devices and pipes would never end. */
+static struct error *check_regular(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) < 0)
+		return error_system(errno, "%s", path);
+	return S_ISREG(status.st_mode) ? NULL : error_new("%s is not a regular file", path);
+}
+
+/* Of a guest whose files can't be read, or don't tell, nothing is known: others' are of use all the same. A kernel may have no modules. */
 static void add_mounted(struct machine *machine, const char *mount, uint32_t pid)
 {
 	cleanup_free char *list = path_in_guest(mount, pid, "kallsyms"), *modules = path_in_guest(mount, pid, "modules");
 	const struct symbol_options options = {.guest_kallsyms = list};
-	struct error *error = add_one(machine, pid, &options, access(modules, R_OK) ? NULL : modules);
+	const bool has_modules = !access(modules, F_OK) || errno != ENOENT;
+	struct error *error = check_regular(list);
+	if (!error && has_modules)
+		error = check_regular(modules);
+	if (!error)
+		error = add_one(machine, pid, &options, has_modules ? modules : NULL);
 	if (error)
 		log_warning("guest of process %u has no symbols: %s", pid, error_message(error));
 	error_free(error);
@@ -183,5 +198,10 @@ struct symtab *guest_kernel_load(const struct symbol_options *options, const str
 
 	if (!mounted && options->guest_vmlinux && dso->kind != DSO_GUEST_MODULE)
 		return load_image(options);
-	return load(mounted ? mounted : options->guest_kallsyms, dso);
+	if (!mounted)
+		return load(options->guest_kallsyms, dso);
+	struct error *error = check_regular(mounted);
+	const bool is_list = !error;
+	error_free(error);
+	return load(is_list ? mounted : NULL, dso);
 }

@@ -100,7 +100,8 @@ def test_what_it_has_nothing_for_is_said(perf, program, tmp_path):
     """Instead of an empty answer that looks as if nothing had run."""
     path, places = program
     path = made(tmp_path, path, bts([(places["b_jump"], places["target"], 0)]))
-    for letters, lines, words in (("i", 0, "--itrace=b shows them"), ("l", 0, "--itrace=b shows them"), ("ib", 1, "make no events of it"), ("b", 1, "")):
+    for letters, lines, words in (("i", 0, "--itrace=b shows them"), ("l", 0, "--itrace=b shows them"), ("ib", 1, "makes no events of it"), ("b", 1, ""),
+                                  ("bg", 1, "'g' and 'l' of --itrace add nothing to what is made of Intel BTS"), ("bl", 1, "add nothing"), ("bG", 1, "need a trace of Intel PT")):
         done = perf("script", f"--itrace={letters}", "-i", path)
         assert done.stdout.count("\n") == lines, letters
         assert words in done.stderr and (words or not done.stderr), letters

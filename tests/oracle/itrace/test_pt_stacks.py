@@ -63,6 +63,41 @@ def test_chains(perf, oracle, walk, tmp_path, name, letters):
     assert re.search(r"\n\t +[0-9a-f]+ [a-z_]+\+0x", theirs)
 
 
+def moves(walk):
+    """What a thread does on a CPU, and how it goes on on another one: [packets, packets]."""
+    at = walk.at
+    there = pt_sync(3000, at["even"]) + pt_tsc(3100) + pt_ip("pge", at["even"])
+    return [walk.start(), pt_tnt("NTTT") + pt_ip("fup", at["even"]) + pt_ip("pgd")], [there, pt_ip("tip", at["again"] + 5) + pt_tnt("N") + pt_ip("fup", at["again"] + 9) + pt_ip("pgd")]
+
+
+def moved(walk):
+    return walk.records.replace("exit", "switch out=0 pid=7 tid=7 time=2500 id=4 cpu=1\nexit")
+
+
+@pytest.mark.parametrize("parts", [(1, 2), (2, 1), (1, 1), (2, 2)], ids=str)
+def test_calls_go_along(perf, oracle, walk, tmp_path, parts):
+    """A thread that moves takes its calls along, in however many parts the trace of a CPU was written. The kernel's perf forgets them: it is asked about one CPU."""
+    path, other = tmp_path / "perf.data", tmp_path / "one.data"
+    one, two = moves(walk)
+    pieces = [(cpu, cpu, -1, part) for cpu, packets in enumerate((one, two)) for part in (packets if parts[cpu] == 2 else [b"".join(packets)])]
+    path.write_bytes(pt_recording(pieces, moved(walk)))
+    walk.write(other, b"".join(one + two))
+    words = ("script", "--itrace=i1igl3", "-F", "event,ip,sym,brstack", "-i")
+    theirs = shown(oracle, *words, other)
+    assert shown(perf, *words, path) == theirs and len(re.findall(r" even\n\t +[0-9a-f]+ again", theirs)) == 3
+
+
+@pytest.mark.parametrize("letters", ["i1ig", "i1il3", "i1igl"])
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_nothing_goes_along(perf, oracle, walk, tmp_path, letters, cpu):
+    """Neither calls nor branches of one snapshot belong to the next one, nor to another CPU's."""
+    path = tmp_path / "perf.data"
+    pieces = [(place, place, -1, b"".join(packets)) for place, packets in zip((0, cpu), moves(walk))]
+    path.write_bytes(pt_recording(pieces, moved(walk), snapshots=1))
+    words = ("script", f"--itrace={letters}", "-F", "event,ip,sym" + (",brstack" if "l" in letters else ""), "-i", path)
+    assert shown(perf, *words) == shown(oracle, *words)
+
+
 def test_chains_in_reports(perf, oracle, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     words = ("report", "--stdio", "--itrace=i1ige", "-i", path)
@@ -80,6 +115,17 @@ def test_what_reports_make_unasked(perf, oracle, walk, tmp_path):
         assert "of event 'instructions:uh'" in text and "branches" not in text and "Children" in text
 
 
+def test_what_is_injected_unasked(perf, oracle, walk, tmp_path):
+    """All kinds of events, branches too: who reads the file may want them. What was recorded gets nothing added."""
+    path = recorded_beside(walk, tmp_path / "perf.data")
+    made = {program: tmp_path / f"made{i}.data" for i, program in enumerate((oracle, perf))}
+    for program, out in made.items():
+        shown(program, "inject", "--itrace", "-i", path, "-o", out)
+    fields = ("-F", "event,ip,sym")
+    theirs, ours = ([line.split() for line in shown(perf, "script", *fields, "-i", out).splitlines() if re.search("branches|cycles:u|faults", line)] for out in made.values())
+    assert ours == theirs and sum("branches" in words[0] for words in theirs) > 10 and sum("cycles" in words[0] for words in theirs) == 2
+
+
 @pytest.mark.parametrize("fields", [[], ["-F", "+flags"], ["-F", "event,ip,brstack"]], ids=" ".join)
 @pytest.mark.parametrize("letters", ["x", "xge", "bx", "i1ix", "xl"])
 def test_transactions(perf, oracle, walk, tmp_path, letters, fields):
@@ -91,7 +137,17 @@ def test_transactions(perf, oracle, walk, tmp_path, letters, fields):
     assert [line.split() for line in ours.splitlines()] == [line.split() for line in theirs.splitlines()] and theirs.count("transactions") == 4
 
 
-@pytest.mark.parametrize("letters", ["be", "e-o", "e+o", "e-l", "e-o-l", "e-o+o", "e+x"])
+def test_interrupts_behind_an_abort(perf, oracle, walk, tmp_path):
+    """Where an abort ends tracing, the next interrupt isn't another one."""
+    at = walk.at
+    trace = walk.start() + begins("inside") + pt_ip("fup", at["again"]) + begins("abort") + pt_ip("fup", at["work"]) + pt_ip("pgd")
+    trace += pt_tsc(1400) + pt_ip("pge", at["even"]) + pt_ip("fup", at["even"] + 1) + pt_ip("tip", at["leaf"]) + pt_ip("fup", at["leaf"]) + pt_ip("pgd")
+    path = walk.write(tmp_path / "perf.data", trace)
+    theirs, ours = (shown(program, "script", "--itrace=be", "-F", "flags,ip,addr", "-i", path).splitlines() for program in (oracle, perf))
+    assert ours[-2:] == theirs[-2:] and "hw int" in theirs[-2]
+
+
+@pytest.mark.parametrize("letters", ["be", "e-o", "e+o", "e-l", "e-o-l", "e-o+o"])
 @pytest.mark.parametrize("name", ["overflow", "lost"])
 def test_kinds_of_errors(perf, oracle, walk, tmp_path, name, letters):
     path = tmp_path / "perf.data"
@@ -103,7 +159,18 @@ def test_kinds_of_errors(perf, oracle, walk, tmp_path, name, letters):
     assert ("error" in theirs) == (not {"overflow": "-o", "lost": "-l"}[name] in letters)
 
 
-def recorded_beside(walk, path, program_only=True):
+def test_losses_of_a_thread(perf, oracle, walk, tmp_path):
+    """Where a thread has its own buffer (--per-thread) no CPU is told."""
+    path = tmp_path / "perf.data"
+    records = "".join(line + "\n" for line in walk.records.splitlines() if line.split()[0] not in ("itrace_start", "switch"))
+    records = records.replace("exit", "aux offset=0 size=56 flags=1 time=1300 id=1 pid=7 tid=7\nexit")
+    path.write_bytes(pt_recording([(0, -1, 7, traces(walk)["whole"])], records, head=PT_HEAD.replace("|CPU", ""), switches=0))
+    errors = [[line for line in shown(program, "script", "--itrace=e", "-i", path).splitlines() if "error" in line] for program in (oracle, perf)]
+    assert errors[0] == errors[1] and len(errors[0]) == 1 and "Lost trace data" in errors[0][0]
+    assert "was full 1 times" in perf("script", "--itrace=e", "-i", path).stderr
+
+
+def recorded_beside(walk, path):
     """Samples of two events at known times; with the kernel's trace the interrupts with which they were taken are in it."""
     at = walk.at
     trace = walk.start() + pt_tnt("N") + pt_tsc(1400) + pt_tnt("TTTTT") + pt_tsc(1500) + pt_tnt("NTN") + pt_ip("tip", at["leaf"]) + pt_tsc(1600) + pt_tnt("T") + pt_tsc(1800)
@@ -156,6 +223,22 @@ def test_added_parts_as_a_recording(perf, oracle, walk, tmp_path):
     assert re.search(re.escape(behind_raw) + b"\2.{7}.{48}\t" + bytes(7), made.read_bytes(), re.S), "raw data, two branches, the weight"
 
 
+def test_added_behind_raw_data_of_any_size(perf, walk, tmp_path):
+    """Which no kernel writes: it ends with a word all the same."""
+    path, made = recorded_beside(walk, tmp_path / "perf.data"), tmp_path / "made.data"
+    raw = bytes(range(0, 0x88, 0x11))
+    path.write_bytes(path.read_bytes().replace(b"\x0c\0\0\0" + raw, b"\x09\0\0\0" + raw))
+    shown(perf, "inject", "--itrace=L2", "-i", path, "-o", made)
+    assert re.search(b"\x09\0\0\0" + re.escape(raw) + bytes(4) + b"\2.{7}.{48}\t" + bytes(7), made.read_bytes(), re.S), "raw data, two branches, the weight"
+
+
+def test_where_nothing_is_added(perf, walk, tmp_path):
+    """Without times nobody knows which calls were open when a sample was taken."""
+    path = recorded_beside(walk, tmp_path / "perf.data")
+    told = {letters: perf("script", f"--itrace={letters}", "-i", path).stderr for letters in ("i1iGLZ", "i1iGL", "i1iglZ")}
+    assert "need a trace of Intel PT with times" in told["i1iGLZ"] and not told["i1iGL"] and not told["i1iglZ"]
+
+
 def test_no_room_for_more(perf, walk, tmp_path):
     """No record is larger than 64 KB: one that almost is gets an empty chain."""
     head = PT_HEAD + "event cycles:u config=0 type=0 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER|RAW flags=sample_id_all ids=5,6\n"
@@ -179,7 +262,7 @@ def test_what_is_not_decoded(perf, oracle, walk, tmp_path):
     assert "records of PEBS" in perf("script", "--itrace=bo", "-i", tmp_path / "pebs.data").stderr and "PEBS" in perf("report", "--stdio", "-i", tmp_path / "pebs.data").stderr
 
 
-@pytest.mark.parametrize("letters,message", [("g0", "from 1 to 1024"), ("G1025", "addresses from 1 to 1024"), ("L0", "branches from 1 to 1024"), ("e+", "e-o without overflows"), ("be-", "with a sign")])
+@pytest.mark.parametrize("letters,message", [("g0", "from 1 to 1024"), ("G1025", "addresses from 1 to 1024"), ("L0", "branches from 1 to 1024"), ("e+", "e-o without overflows"), ("be-", "with a sign"), ("e-O", "with a sign")])
 def test_refused(perf, oracle, walk, tmp_path, letters, message):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     done = perf("script", f"--itrace={letters}", "-i", path)

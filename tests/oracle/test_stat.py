@@ -160,8 +160,13 @@ def text_shapes(text):
 
 @pytest.mark.parametrize("words", TEXT, ids=" ".join)
 def test_text(perf, oracle, words):
-    ours, theirs = perf("stat", "--no-advice", *words), oracle("stat", *words)
-    assert once(text_shapes(ours.stderr), words) == once(text_shapes(theirs.stderr), words)
+    """Once, in some thousand runs, the noise of the kernel's tool (-r) was a column wider than any share of up to 100 % is: it is asked again."""
+    for _ in range(5 if "-r" in words else 1):
+        ours, theirs = perf("stat", "--no-advice", *words), oracle("stat", *words)
+        shapes = [once(text_shapes(done.stderr), words) for done in (ours, theirs)]
+        if shapes[0] == shapes[1]:
+            break
+    assert shapes[0] == shapes[1], (ours.stderr, theirs.stderr)
 
 
 @pytest.mark.parametrize("event", ["syscalls:sys_enter_read", "syscalls:sys_enter_write", "raw_syscalls:sys_enter", "syscalls:sys_exit_execve",

@@ -28,7 +28,7 @@ static long resident_kb(void)
 	long kb = 0;
 	FILE *file = fopen("/proc/self/status", "r");
 	while (fgets(line, sizeof(line), file))
-		sscanf(line, "RssFile: %ld kB", &kb);
+		sscanf(line, "VmRSS: %ld kB", &kb); /* of files in memory they count as shared, not as files' */
 	fclose(file);
 	return kb;
 }

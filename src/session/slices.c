@@ -250,7 +250,9 @@ static struct slice *slice_from(struct slices *slices, uint64_t offset)
 		while (!hopped && slice->state == SLICE_HOPPED_OVER_NOW)
 			pthread_cond_wait(&slices->changed, &slices->lock);
 	}
-	if (!leads_to(slice, number, offset)) {
+	if (leads_to(slice, number, offset)) {
+		slices->session->private->slices_foreseen++;
+	} else {
 		drop(slices, slice);
 		hop(slices, slice, number, offset);
 	}

@@ -570,6 +570,6 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *sample);
 /* Adds the batch to the feed's set. */
 void fold_feed_flush(struct fold_feed *feed);
 
-/* Moves all into the fold's arrays, with ids that are indexes; the entries, with details, in the order of their first samples. The tables
- * are empty afterwards. */
+/* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples, but those of any_address
+ * without details in any. The tables are empty afterwards. */
 void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details);

@@ -386,6 +386,7 @@ static struct walk walk_in_slices(void (*make)(struct strbuf *out), bool ahead)
 	walk.counted = session->event_counts[0].samples + session->event_counts[1].samples;
 	walk.records = session->record_counts[RECORD_SAMPLE];
 	walk.broken = session->reader->diagnostics.broken_records;
+	assert_int_equal(session->private->slices_foreseen > 0, ahead);
 	const struct digests *digests = &session->private->digests;
 	size_t held = 0;
 	for (size_t i = 0; i < DIGESTS_BLOCKS; i++)

@@ -22,7 +22,7 @@ void mapped_files_note(struct mapped_files *files, const struct record_header *h
 	const struct record_mmap2 *record = (const void *)header;
 	bool is_new;
 
-	if (header->type != RECORD_MMAP2 || header->misc & RECORD_MISC_MMAP_BUILD_ID || !record->inode)
+	if (header->type != RECORD_MMAP2 || record_has_build_id(header) || !record->inode)
 		return;
 	uint64_t *at = map64_insert(&files->index, hash_file(record->major, record->minor, record->inode), &is_new);
 	if (is_new) {

@@ -114,9 +114,30 @@ const char *record_check(const struct record_kind *kind, const struct record_hea
 	return NULL;
 }
 
+static bool all_zero(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+bool record_has_build_id(const struct record_header *header)
+{
+	const struct record_mmap2 *record = (const void *)header;
+	if (header->type != RECORD_MMAP2 || !(header->misc & RECORD_MISC_MMAP_BUILD_ID) || header->size < sizeof(*record) ||
+	    !record->build_id_size || record->build_id_size > sizeof(record->build_id))
+		return false;
+	return all_zero(record->reserved, sizeof(record->reserved)) &&
+	       all_zero(record->build_id + record->build_id_size, sizeof(record->build_id) - record->build_id_size);
+}
+
 struct record_walk record_walk(const struct record_kind *kind, const struct record_header *header, size_t end)
 {
-	return (struct record_walk){.next = kind->fields, .offset = sizeof(*header), .end = end, .misc = header->misc};
+	uint16_t misc = header->misc;
+	if (header->type == RECORD_MMAP2 && !record_has_build_id(header))
+		misc &= (uint16_t)~RECORD_MISC_MMAP_BUILD_ID;
+	return (struct record_walk){.next = kind->fields, .offset = sizeof(*header), .end = end, .misc = misc};
 }
 
 /* The field behind the next one of this kind. */

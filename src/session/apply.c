@@ -35,8 +35,8 @@ static struct map_description describe_mmap2(const struct record_header *header)
 {
 	const struct record_mmap2 *record = (const void *)header;
 	struct map_description map = {DESCRIBE(record), .prot = record->prot, .flags = record->flags};
-	if (header->misc & RECORD_MISC_MMAP_BUILD_ID) {
-		map.build_id.size = record->build_id_size <= sizeof(map.build_id.data) ? record->build_id_size : sizeof(map.build_id.data);
+	if (record_has_build_id(header)) {
+		map.build_id.size = record->build_id_size;
 		memcpy(map.build_id.data, record->build_id, map.build_id.size);
 	} else {
 		map.major = record->major;

@@ -61,7 +61,8 @@ SAME_ATTRIBUTES = [
     "-D 10 -a true",
     "-D -1 sleep 0.1",
     "--overwrite -a true",
-    "--buildid-mmap -a true",
+    # Never with -a: Linux then marks the maps of all other recordings of that moment as having build-ids, which the kernel's perf can't read.
+    "--buildid-mmap true",
     "-i true",
     "-n true",
     "--all-kernel true",

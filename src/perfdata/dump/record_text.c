@@ -61,13 +61,11 @@ static void add_file(const struct record_text *text)
 {
 	struct buildid id = {0};
 	char digits[2 * sizeof(id.data) + 1];
-	if (!has(text, RECORD_MISC_MMAP_BUILD_ID)) {
+	if (!record_has_build_id(text->header)) {
 		record_text_add(text, "{major:02x}:{minor:02x} {inode} {inode_generation}");
 		return;
 	}
 	id.size = NUMBER(text, mmap2, build_id_size);
-	if (id.size > sizeof(id.data))
-		id.size = sizeof(id.data);
 	memcpy(id.data, bytes_at(text, offsetof(struct record_mmap2, build_id)), id.size);
 	strbuf_printf(text->out, "<%s>", buildid_format(&id, digits));
 }

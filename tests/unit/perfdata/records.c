@@ -18,10 +18,19 @@ struct buffer {
 	};
 };
 
+/* With a build-id where misc says that there is one. */
+static struct buffer made(uint32_t type, uint16_t misc)
+{
+	struct buffer buffer = {.header = {.type = type, .misc = misc, .size = ROOM}};
+	if (type == RECORD_MMAP2 && misc & RECORD_MISC_MMAP_BUILD_ID)
+		((struct record_mmap2 *)&buffer)->build_id_size = sizeof(((struct record_mmap2 *)0)->build_id);
+	return buffer;
+}
+
 static size_t offset_of(uint32_t type, uint16_t misc, const char *name)
 {
-	const struct record_header header = {.type = type, .misc = misc, .size = ROOM};
-	struct record_walk walk = record_walk(record_kind(type), &header, ROOM);
+	const struct buffer buffer = made(type, misc);
+	struct record_walk walk = record_walk(record_kind(type), &buffer.header, ROOM);
 	const struct record_field *field;
 	size_t offset;
 	while ((field = record_walk_next(&walk, &offset)))
@@ -46,13 +55,36 @@ static void test_structures(void **state)
 	assert_int_equal(offset_of(RECORD_UNTHROTTLE, 0, "stream_id"), offsetof(struct record_throttle, stream_id));
 }
 
+/* The bit that the kernel leaves behind, with the devices that Linux has: of a disk (8:1), virtio (254:0), NVMe (259:2), none (0:35). */
+static void test_no_build_id(void **state)
+{
+	static const uint32_t devices[][2] = {{8, 1}, {254, 0}, {259, 2}, {0, 35}};
+	struct buffer buffer = made(RECORD_MMAP2, RECORD_MISC_MMAP_BUILD_ID);
+	struct record_mmap2 *record = (void *)&buffer;
+	assert_true(record_has_build_id(&buffer.header));
+	for (size_t i = 0; i < 4; i++) {
+		record->major = devices[i][0];
+		record->minor = devices[i][1];
+		record->inode = 7777;
+		record->inode_generation = 0xc0ffee00c0ffee;
+		assert_false(record_has_build_id(&buffer.header));
+	}
+	memset(record->build_id, 0, sizeof(record->build_id));
+	memset(record->reserved, 0, sizeof(record->reserved));
+	record->build_id_size = 16;
+	memset(record->build_id, 0xab, 16);
+	assert_true(record_has_build_id(&buffer.header));
+	buffer.header.misc = 0;
+	assert_false(record_has_build_id(&buffer.header));
+}
+
 /* A compiler pads nothing as long as each field is aligned to its size. */
 static void test_aligned(void **state)
 {
 	for (uint32_t type = 0; type < RECORD_USER_MAX; type++)
 		for (int misc = 0; misc < 2 && record_kind(type); misc++) {
-			const struct record_header header = {.type = type, .misc = misc ? UINT16_MAX : 0, .size = ROOM};
-			struct record_walk walk = record_walk(record_kind(type), &header, ROOM);
+			const struct buffer buffer = made(type, misc ? UINT16_MAX : 0);
+			struct record_walk walk = record_walk(record_kind(type), &buffer.header, ROOM);
 			const struct record_field *field;
 			size_t offset;
 			while ((field = record_walk_next(&walk, &offset))) {
@@ -133,8 +165,9 @@ int perfdata_records_tests(void);
 int perfdata_records_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_structures), cmocka_unit_test(test_aligned), cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_list),	   cmocka_unit_test(test_texts),   cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_structures), cmocka_unit_test(test_no_build_id), cmocka_unit_test(test_aligned),
+		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_list),	       cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_forms),
 	};
 	return cmocka_run_group_tests_name("perfdata/records", tests, NULL, NULL);
 }

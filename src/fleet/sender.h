@@ -1,8 +1,8 @@
 /* Batches on their way to a sink: kept on disk until the engine has them, sent in order, never twice.
  *
- *	sender_put() ──► spool (a folder) ──thread──► fleet_sink_send()
+ *	sender_encode() ──► sender_keep() ──► spool (a folder) ──thread──► fleet_sink_send()
  *
- * A batch is in the spool when sender_put() returns, and is sent by a thread of the sender's; after SINK_LATER the same batch is tried
+ * A batch is in the spool when sender_keep() returns, and is sent by a thread of the sender's; after SINK_LATER the same batch is tried
  * again, at growing distances (1 s to 60 s, or as the engine says) with chance in them, so that a thousand agents don't come back at
  * once. The spool is bounded: the oldest batches are dropped for newer ones, and counted, but not the very first, of which the engine may
  * have a part, before many attempts have failed: where it and the newest one don't fit together, the spool has both, and is larger than its
@@ -27,7 +27,7 @@ struct sender_options {
  * it. */
 struct sender_counts {
 	uint64_t found_batches, found_samples;		     /* of an earlier process */
-	uint64_t batches, samples;			     /* put */
+	uint64_t batches, samples;			     /* given to sender_keep() or sender_drop() */
 	uint64_t sent_batches, sent_samples;		     /* taken by the engine */
 	uint64_t dropped_batches, dropped_samples;	     /* for want of room, damaged, or refused by the engine */
 	uint64_t ever_dropped_batches, ever_dropped_samples; /* since the folder was made */
@@ -42,6 +42,22 @@ struct sender;
 struct error *sender_open(const struct sender_options *options, struct sender **ret);
 /* Waits at most so long for what is on its way; what isn't sent then stays in the folder. */
 void sender_close(struct sender *sender, unsigned int wait_ms);
-/* Encodes the window and puts it into the spool. An error: the window is dropped, and counted so. */
-struct error *sender_put(struct sender *sender, const struct window *window);
+/* The sink's, as the configuration calls it. */
+const char *sender_name(const struct sender *sender);
+
+/* A window in the form of the sink. */
+struct sender_batch {
+	uint8_t id[16]; /* the window's */
+	uint64_t samples;
+	struct strbuf bytes;
+};
+
+/* Waits for nothing. To be deinitialized also after an error, when it has no bytes; then it is to be given to sender_drop(). */
+struct error *sender_encode(const struct sender *sender, const struct window *window, struct sender_batch *ret);
+void sender_batch_deinit(struct sender_batch *batch);
+/* Puts it into the spool: waits for the disk. An error: it is dropped, and counted so. */
+struct error *sender_keep(struct sender *sender, const struct sender_batch *batch);
+/* It won't be kept, and is counted so: waits for the disk, too. */
+void sender_drop(struct sender *sender, const struct sender_batch *batch);
+/* Waits for nothing. */
 void sender_counts(struct sender *sender, struct sender_counts *ret);

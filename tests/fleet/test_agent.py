@@ -254,6 +254,26 @@ def test_nobody_keeps_it_waiting(agent):
         assert running.stop() == 0
 
 
+def test_a_disk_that_hangs(agent):
+    """It goes on measuring, and answers. The spool's new file is a pipe, at which a writer waits for a reader; what is written there is lost, as the agent then says."""
+    running = agent("--window", "1s", "--budget", "100%").ready()
+    pipe, = (path.parent / "new" for path in running.folder.glob("spool/*/lock"))
+
+    def hangs():
+        try:
+            os.mkfifo(pipe)
+        except FileExistsError:  # a window, right now
+            return False
+        return True
+    started.until(hangs, "the disk hangs")
+    before = running.until(lambda now: now["windows"] > now["sinks"][0]["batches"] + 1, "windows wait for the disk")
+    running.until(lambda now: now["windows"] > before["windows"] + 1, "it measures on")
+    with pipe.open("rb"):
+        after = running.until(lambda now: now["sinks"][0]["sent_batches"] > before["sinks"][0]["sent_batches"] + 1, "the disk is back")
+    assert after["sinks"][0]["dropped_batches"] > 0 and "the window is dropped" in running.log()
+    assert running.stop() == 0
+
+
 def test_another_file_where_the_socket_is_to_be(perf, tmp_path):
     path = tmp_path / "precious"
     path.write_text("mine", encoding="ascii")

@@ -13,6 +13,7 @@
 #include "cmd/event_words.h"
 #include "cmd/opening.h"
 #include "cmd/targets.h"
+#include "fleet/outbox.h"
 #include "fleet/sender.h"
 #include "result/window.h"
 
@@ -236,6 +237,7 @@ struct agent {
 	struct agent_status status;
 	struct agent_server *server;
 	agent_sinks sinks;
+	struct outbox *outbox;
 	struct flight_settings flight_settings; /* as it began */
 	struct flight_watch *watch;
 	struct flight *flight;		      /* or NULL */

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
-enum { SYMBOLS_PART = 8 }; /* of --memory, for those of files from window to window */
+/* Of --memory: for the symbols of files from window to window; for windows that a disk is slow to take. */
+enum { SYMBOLS_PART = 8, WAITING_PART = 8 };
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
 static const uint64_t tick_ns = 1000000000;
 static const uint64_t long_wait_ns = 500000000;
@@ -225,6 +226,7 @@ static struct error *reload(struct agent *agent)
 	struct error *error = agent_settings_read(agent->argc, agent->argv, settings);
 	if (!error) {
 		/* Two senders can't have one folder. */
+		outbox_flush(agent->outbox);
 		pthread_mutex_lock(&agent->status.lock);
 		agent_sinks_close(&agent->sinks, 0);
 		error = agent_sinks_open(settings, &sinks);
@@ -363,6 +365,8 @@ static struct error *open_all(struct agent *agent)
 	agent_rights_drop(settings);
 	error = agent_sinks_open(settings, &agent->sinks);
 	if (!error)
+		error = outbox_open(settings->memory / WAITING_PART, &agent->outbox);
+	if (!error)
 		error = open_session(agent);
 	if (!error)
 		agent_recorder_start(agent);
@@ -372,6 +376,7 @@ static struct error *open_all(struct agent *agent)
 static void close_all(struct agent *agent)
 {
 	agent_server_close(agent->server);
+	outbox_close(agent->outbox);
 	agent_sinks_close(&agent->sinks, CLOSING_MS);
 	agent_labelling_deinit(&agent->labelling);
 	agent_recorder_close(agent);

@@ -5,14 +5,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/thread.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,14 +284,13 @@ static void *serve(void *context)
 	return NULL;
 }
 
-/* Signals are for the thread that measures. */
 void agent_server_start(struct agent_server *server)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	server->started = !pthread_create(&server->thread, NULL, serve, server);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	struct error *error = thread_start(&server->thread, serve, server, "the thread that answers 'perf agent status'");
+	server->started = !error;
+	if (error)
+		log_warning("%s", error_message(error));
+	error_free(error);
 }
 
 void agent_server_close(struct agent_server *server)

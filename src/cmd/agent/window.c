@@ -130,7 +130,7 @@ void agent_window_end(struct agent *agent)
 {
 	struct window *window = make(agent);
 	for (size_t i = 0; i < agent->sinks.len; i++) {
-		struct error *error = sender_put(agent->sinks.data[i].sender, window);
+		struct error *error = outbox_put(agent->outbox, agent->sinks.data[i].sender, window);
 		if (error)
 			log_warning("%s: the window is dropped: %s", agent->sinks.data[i].name, error_message(error));
 		error_free(error);

@@ -145,7 +145,10 @@ static struct error *put(const struct sending *sending, unsigned int number)
 	snprintf(text, sizeof(text), "%u", number);
 	window->labels.list.data[0] = (struct window_label){"number", text};
 	made_window_add(window, 0, 7, 0, "main;work", number + EXTRA, 1000);
-	struct error *error = sender_put(sending->sender, window);
+	struct sender_batch batch;
+	assert_null(sender_encode(sending->sender, window, &batch));
+	struct error *error = sender_keep(sending->sender, &batch);
+	sender_batch_deinit(&batch);
 	window_destroy(window);
 	return error;
 }

@@ -264,7 +264,10 @@ def test_who_waits_often_leaves_room_for_others(perf, sleeping, tmp_path, deep):
     """The stack of the only wait of a thread is complete, though another one had thousands meanwhile."""
     (tmp_path / "crowded.c").write_text(CROWDED)
     subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-pthread", "-o", tmp_path / "crowded", tmp_path / "crowded.c"], check=True)
-    done = perf("record", "-v", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "crowded")
+    for _ in range(10):  # the kernel may not report the end of a wait, least of all where neighbours measure, too: then it may be that of the only one
+        done = perf("record", "-v", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "crowded")
+        if "the kernel did not report" not in done.stderr:
+            break
     stacks = [[name for name, _ in stack] for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "crowded")]
     assert any("main" in stack for stack in stacks) and any("main" not in stack and stack[-1] == "odd" for stack in stacks), "there isn't room for all"
     assert [stack for stack in stacks if "patient" in stack], done.stderr

@@ -3,6 +3,7 @@
 #include "bpf/support.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/strbuf.h"
 #include "kernel/limits.h"
 #include "kernel/proc.h"
@@ -124,6 +125,23 @@ struct error *bpf_support_add_target(struct bpf_map *targets, int tid, const cha
 	uint8_t one = 1;
 	int failure = bpf_map__update_elem(targets, &key, sizeof(key), &one, sizeof(one), BPF_ANY);
 	return failure ? error_system(-failure, "%s of thread %d cannot be measured", what, tid) : NULL;
+}
+
+/* An element is removed when the next one is known: behind one that is gone the table would begin anew, at places that are empty by now. */
+void bpf_support_empty(const struct bpf_map *map)
+{
+	size_t size = bpf_map__key_size(map);
+	uint8_t *keys = mem_alloc(2 * size), *key = keys, *next = keys + size;
+	bool more = !bpf_map__get_next_key(map, NULL, key, size);
+
+	for (uint32_t left = 2 * bpf_map__max_entries(map); more && left; left--) {
+		more = !bpf_map__get_next_key(map, key, next, size);
+		bpf_map__delete_elem(map, key, size, 0);
+		uint8_t *last = key;
+		key = next;
+		next = last;
+	}
+	free(keys);
 }
 #else
 struct error *bpf_support_begin(void)

@@ -19,3 +19,6 @@ struct error *bpf_support_begin(void);
 struct bpf_map;
 /* Adds a thread to a program's map of targets (bpf/targets.bpf.h); `what` of it can't be measured if that fails. */
 struct error *bpf_support_add_target(struct bpf_map *targets, int tid, const char *what);
+
+/* Removes all elements of a hash table, but for some of those that its program adds meanwhile. */
+void bpf_support_empty(const struct bpf_map *map);

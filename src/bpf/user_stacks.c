@@ -396,6 +396,12 @@ void bpf_user_stacks_clear(struct bpf_user_stacks *stacks)
 	__atomic_store_n(&stacks->skeleton->bss->files_end, 0, __ATOMIC_RELAXED);
 }
 
+void bpf_user_stacks_forget_codes(struct bpf_user_stacks *stacks)
+{
+	bpf_support_empty(stacks->skeleton->maps.python_codes);
+	bpf_support_empty(stacks->skeleton->maps.python_threads);
+}
+
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
 {
 	return stacks->rows.mapped.len * chunk_size(&stacks->rows) + stacks->words.mapped.len * chunk_size(&stacks->words);

@@ -74,6 +74,8 @@ bool bpf_user_stacks_identify(const struct bpf_user_stacks *stacks, const void *
 void bpf_user_stacks_reserve(struct bpf_user_stacks *stacks, uint64_t rows);
 /* Forgets all files and rows: what is met from now on is asked for again, and goes where the others were. */
 void bpf_user_stacks_clear(struct bpf_user_stacks *stacks);
+/* Codes of Python that were told of are told of again, by other numbers, when they are met. */
+void bpf_user_stacks_forget_codes(struct bpf_user_stacks *stacks);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

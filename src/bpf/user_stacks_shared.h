@@ -132,8 +132,8 @@ static inline bool user_stacks_is_python(uint64_t address)
 	return address >> 56 == USER_STACKS_PYTHON_MARK >> 56;
 }
 
-/* Told once, before the first chain that has its number. */
-enum { USER_STACKS_NAME = 256, USER_STACKS_PATH = 512, USER_STACKS_LINES = 8192, USER_STACKS_TOLD = 32 };
+/* Told once, before the first chain that has its number: a program remembers USER_STACKS_CODES. */
+enum { USER_STACKS_NAME = 256, USER_STACKS_PATH = 512, USER_STACKS_LINES = 8192, USER_STACKS_TOLD = 32, USER_STACKS_CODES = 1 << 17 };
 struct user_stacks_text {
 	uint32_t length, width; /* characters; bytes of one: 1, 2 or 4 */
 };

@@ -171,7 +171,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 17);
+	__uint(max_entries, USER_STACKS_CODES);
 	__type(key, struct python_key);
 	__type(value, struct python_known);
 } python_codes SEC(".maps");

@@ -364,6 +364,11 @@ void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
 	abort();
 }
 
+void bpf_off_cpu_forget_codes(struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
 void bpf_off_cpu_each_wait(struct bpf_off_cpu *off_cpu, void (*look)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
 {
 	abort();
@@ -456,6 +461,11 @@ enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const
 
 enum user_stacks_added bpf_user_stacks_fill(struct bpf_user_stacks *stacks, const struct user_stacks_code *code,
 					    const struct user_stacks_row *rows, size_t count, uint64_t begin, uint64_t end)
+{
+	abort();
+}
+
+void bpf_user_stacks_forget_codes(struct bpf_user_stacks *stacks)
 {
 	abort();
 }

@@ -74,6 +74,21 @@ static void keep_file(void *context, const char *name, const struct buildid *id,
 	pthread_mutex_unlock(&live->files_lock);
 }
 
+static void drop_file(void *context, const struct buildid *id)
+{
+	struct live *live = context;
+	size_t kept = 0;
+
+	pthread_mutex_lock(&live->files_lock);
+	for (size_t i = 0; i < live->files.len; i++)
+		if (buildid_equal(&live->files.data[i].id, id))
+			strbuf_deinit(&live->files.data[i].bytes);
+		else
+			live->files.data[kept++] = live->files.data[i];
+	live->files.len = kept;
+	pthread_mutex_unlock(&live->files_lock);
+}
+
 static void *find_file(void *context, const struct buildid *id, size_t *ret_size)
 {
 	struct live *live = context;
@@ -247,8 +262,10 @@ struct error *live_open(const struct live_options *options, struct live **ret)
 	struct features features = {0};
 	const struct reader_feed feed = {next_chunk, live, find_file};
 
-	live->taker = (struct python_frames_taker){.take = keep_file, .context = live, .one_name = true};
+	live->taker = (struct python_frames_taker){.take = keep_file, .drop = drop_file, .context = live, .one_name = true};
 	live->python = python_frames_create(&live->taker);
+	if (options->python_bytes)
+		python_frames_limit(live->python, options->python_bytes);
 	pthread_mutex_init(&live->files_lock, NULL);
 	choose_recorder(options, live);
 	struct error *error = open_counters(options, live);

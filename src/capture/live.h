@@ -57,6 +57,7 @@ struct live_options {
 	bool off_cpu;
 	uint64_t off_cpu_ns;	   /* waits that last so long have a sample each, others are added up … */
 	uint64_t off_cpu_every_ns; /* … for so long at least, and come late then; 0 = until the next tick */
+	size_t python_bytes;	   /* that names and lines of Python take at most; 0 = PYTHON_FRAMES_BYTES */
 	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */
 	struct error *(*opened)(void *context, const struct event_list *events, const struct counter_set *counters);
 	/* Events have begun; a held workload is still held. Not with a delay. Or NULL. */

@@ -34,8 +34,10 @@ struct off_cpu_samples {
 	uint64_t id;
 	size_t depth;
 	bool walked;
-	struct stack_chains *chains; /* while samples are taken */
-	struct strbuf arrived;	     /* stacks of this pass, each behind its size */
+	struct stack_chains *chains;	    /* while samples are taken */
+	const struct python_frames *python; /* or NULL */
+	struct python_teller teller;
+	struct strbuf arrived; /* stacks of this pass, each behind its size */
 	VEC(struct bpf_off_cpu_wait) waits;
 	uint64_t every_ns, turned_ns; /* how often sums are taken, and when last */
 	bool off;		      /* nothing is measured any more: all that there is comes */
@@ -132,6 +134,7 @@ static void take_python(void *context, const struct bpf_off_cpu_python *python, 
 
 	if (samples->chains)
 		stack_chains_add_python(samples->chains, &python->code, lines);
+	samples->teller.codes++;
 }
 
 static void keep_wait(void *context, const struct bpf_off_cpu_wait *wait)
@@ -241,6 +244,8 @@ static struct error *take(void *context, struct stack_chains *chains, struct str
 	samples->chains = chains;
 	samples->pass++;
 	struct error *error = bpf_off_cpu_take(samples->bpf, &taker, samples);
+	if (samples->python && python_teller_forgets(&samples->teller, samples->python))
+		bpf_off_cpu_forget_codes(samples->bpf);
 	if (samples->walked && samples->arrived.len)
 		stack_chains_look(chains);
 	for (size_t at = 0; at < samples->arrived.len;) {
@@ -299,6 +304,7 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 	samples->every_ns = options->every_ns;
 	samples->many = MANY_STACKS;
 	samples->walked = options->walker != NULL;
+	samples->python = options->walker ? stack_walker_python(options->walker) : NULL;
 	samples->depth = options->depth && options->depth < DEPTH ? options->depth : DEPTH;
 	samples->id = event->ids.len ? event->ids.data[0] : 0;
 	samples->source = (struct recorder_source){bpf_off_cpu_fd(bpf), measure, begin, take, samples};

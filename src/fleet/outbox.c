@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
 #include "base/vec.h"
+#include "fleet/thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,8 +19,8 @@ struct letter {
 struct outbox {
 	uint64_t limit;
 	pthread_t thread;
-	pthread_mutex_t lock;	/* of what follows; never held while the disk is waited for */
-	pthread_cond_t changed; /* a letter was put or is gone, or it is to end */
+	pthread_mutex_t lock;	    /* of what follows; never held while the disk is waited for */
+	pthread_cond_t changed;	    /* a letter was put or is gone, or it is to end */
 	VEC(struct letter) letters; /* the oldest first, which stays until it is kept */
 	uint64_t bytes;		    /* of all of them */
 	bool ends;

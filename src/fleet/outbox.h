@@ -1,6 +1,6 @@
-/* Between who measures and the spools of the senders: windows are encoded where they were made, and kept by a thread of the outbox's, so that
- * nobody but that thread waits for a disk. Of one that hangs the newest windows are dropped, and counted by their senders when it is back.
- */
+/* Between who measures and the spools of the senders: windows are encoded where they were made, and kept by a thread of the outbox's, so
+ * that nobody but that thread waits for a disk. Of one that hangs the newest windows are dropped, and counted by their senders when it is
+ * back. */
 #pragma once
 
 #include "base/error.h"

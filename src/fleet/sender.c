@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
 #include "fleet/spool.h"
+#include "fleet/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

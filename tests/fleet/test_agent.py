@@ -335,6 +335,33 @@ def test_programs_of_ever_new_names(agent, tmp_path):
     assert taken == stored + lost + dropped
 
 
+# Functions of so many lines that the names of some dozens take the memory that there is for names of Python. All call one that was there before.
+MANY_FUNCTIONS = """
+import time
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+for number in range(150):
+    exec(f"def function{number}(seconds):\\n" + "    x = 0\\n" * 2500 + "    spin(seconds)\\n")
+    globals()[f"function{number}"](0.02)
+exec("def last(): spin(0.5)")
+last()
+"""
+
+
+def test_names_of_python_begin_anew(agent):
+    """However many functions there were: the next ones have names, and those that go on still have theirs."""
+    running = agent("-vv", "-e", "cpu-clock", "-F", HZ, "--window", "1s", "--budget", "100%", "--memory", "80MB").ready()
+    subprocess.run([sys.executable, "-c", MANY_FUNCTIONS], check=True)
+    assert running.stop() == 0
+    stacks = [row.stack for row in all_rows(running)]
+    if not any(name.startswith("py::") for stack in stacks for name in stack):
+        pytest.skip("no frames of Python are found here")
+    assert "names of Python begin anew" in running.log()
+    assert any({"py::last:<string>", "py::spin:<string>"} <= set(stack) for stack in stacks)
+
+
 def test_killed_with_windows_that_wait(agent):
     """What is in the spool is sent by the next agent, each window once; what is lost is the open one at most."""
     first = agent("--window", "1s", "--budget", "100%")

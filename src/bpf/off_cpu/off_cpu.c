@@ -202,6 +202,14 @@ void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack)
 	bpf_map__delete_elem(off_cpu->program.told, &stack, sizeof(stack), 0);
 }
 
+void bpf_off_cpu_forget_codes(struct bpf_off_cpu *off_cpu)
+{
+	if (!off_cpu->program.python_codes)
+		return;
+	bpf_support_empty(off_cpu->program.python_codes);
+	bpf_support_empty(off_cpu->program.python_threads);
+}
+
 void bpf_off_cpu_each_wait(struct bpf_off_cpu *off_cpu, void (*look)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
 {
 	uint32_t place = 0, count = AT_ONCE;

@@ -52,6 +52,8 @@ struct bpf_off_cpu_taker {
 struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context);
 /* What began with this stack is told of anew, with the stack. */
 void bpf_off_cpu_forget(struct bpf_off_cpu *off_cpu, uint64_t stack);
+/* Codes of Python that were told of are told of again, by other numbers, when they are met. */
+void bpf_off_cpu_forget_codes(struct bpf_off_cpu *off_cpu);
 /* Waits that go on. */
 void bpf_off_cpu_each_wait(struct bpf_off_cpu *off_cpu, void (*look)(void *context, const struct bpf_off_cpu_wait *wait), void *context);
 /* No program runs any more. */

@@ -11,6 +11,7 @@ struct off_cpu_program {
 	struct bpf_object_skeleton *skeleton;
 	struct off_cpu_config *config;
 	struct bpf_map *waits, *even_sums, *odd_sums, *ring, *told, *walks, *followed, *targets, *cpus;
+	struct bpf_map *python_codes, *python_threads; /* of the one that walks, or NULL */
 	struct bpf_program *begin_thread;
 	uint32_t *period, *turn, *forgets;
 	const uint64_t *missed, *unseen, *unfollowed;

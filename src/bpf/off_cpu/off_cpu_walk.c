@@ -15,6 +15,8 @@ int off_cpu_open_walking(const struct bpf_user_stacks *stacks, uint32_t depth, u
 	open->rodata->page_bits = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	open->rodata->depth = depth < USER_STACKS_DEPTH ? depth : USER_STACKS_DEPTH;
 	*ret = OFF_CPU_PROGRAM(open);
+	ret->python_codes = open->maps.python_codes;
+	ret->python_threads = open->maps.python_threads;
 	open->rodata->first_python_code = USER_STACKS_OTHERS_CODES;
 	const struct user_stacks_maps maps = {.files = open->maps.files,
 					      .pythons = open->maps.pythons,

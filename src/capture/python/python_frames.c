@@ -3,7 +3,10 @@
  *
  *	[python]              function 0 │ function 1 │ function 2 │ …        one file, made at the end: of lines those that were met
  *	/[python]/1/[python]  function 0 │ function 1                         files with all lines, given away when a chain needs a function
- *	/[python]/2/[python]                            function 2 │ …        that none of the files before has */
+ *	/[python]/2/[python]                            function 2 │ …        that none of the files before has
+ *
+ * Who is given files may measure for months, while programs with ever new names come and go: when there is no more room names begin anew,
+ * in another book, with other addresses. The book before stays, since what is on its way has numbers of it; then it goes. */
 #include "capture/python/python_frames.h"
 
 #include "arch/arch.h"
@@ -28,9 +31,9 @@ struct function {
 	VEC(uint32_t) lines; /* as distances from the first one */
 };
 
-/* Each function counts among the bytes: those that fit into them fit into the map. */
-_Static_assert(PYTHON_FRAMES_BYTES / sizeof(struct function) < ((uint64_t)1 << MAP_BITS) / NAMES_IMAGE_STRIDE - 1,
-	       "functions have addresses");
+/* Each function counts among the bytes: those of two books that fit into them fit into the map, one in each half. */
+enum { FUNCTIONS_HALF = ((uint64_t)1 << MAP_BITS) / NAMES_IMAGE_STRIDE / 2 };
+_Static_assert(PYTHON_FRAMES_BYTES / sizeof(struct function) < FUNCTIONS_HALF - 1, "functions have addresses");
 
 struct python_code {
 	size_t function;
@@ -46,8 +49,9 @@ struct piece {
 	struct buildid id;
 };
 
-struct python_frames {
-	const struct python_frames_taker *taker; /* of files, or NULL */
+/* Numbers of functions and files in it are counted from its own first ones on. */
+struct book {
+	size_t first_function, first_file;
 	VEC(struct function) functions;
 	VEC(struct python_code) codes;
 	VEC(struct piece) pieces;
@@ -55,8 +59,15 @@ struct python_frames {
 	struct map64 same;	/* codes: equal ones are kept once */
 	struct map64 by_number; /* codes */
 	struct map64 lines;	/* function << 16 | distance: those that are noted */
-	size_t bytes, most;	/* of all this; when it is full, what comes is left out */
-	uint64_t left_out;	/* codes */
+	size_t bytes;		/* of all this, and of the files */
+};
+
+struct python_frames {
+	const struct python_frames_taker *taker; /* of files, or NULL: there is one book */
+	struct book now, before;
+	uint64_t books;	   /* that were begun after the first one */
+	size_t most;	   /* bytes of both; when one book is full, what comes is left out */
+	uint64_t left_out; /* codes */
 };
 
 /* ---- life ---- */
@@ -88,29 +99,50 @@ void python_frames_warn(const struct python_frames *frames)
 		log_warning(
 			"Python's functions are missing in some stacks: names and lines of %llu code objects did not fit into %d MB. Measure "
 			"fewer processes, or a shorter time.",
-			(unsigned long long)left_out, PYTHON_FRAMES_BYTES >> 20);
+			(unsigned long long)left_out, (int)(frames->most >> 20));
+}
+
+uint64_t python_frames_books(const struct python_frames *frames)
+{
+	return frames ? frames->books : 0;
+}
+
+bool python_teller_forgets(struct python_teller *teller, const struct python_frames *frames)
+{
+	uint64_t books = python_frames_books(frames);
+
+	if (teller->codes < USER_STACKS_CODES / 4 * 3 && teller->books == books)
+		return false;
+	*teller = (struct python_teller){.books = books};
+	return true;
+}
+
+static void book_deinit(struct book *book)
+{
+	for (size_t i = 0; i < book->functions.len; i++) {
+		free(book->functions.data[i].name);
+		free(book->functions.data[i].file);
+		vec_deinit(&book->functions.data[i].lines);
+	}
+	for (size_t i = 0; i < book->codes.len; i++)
+		free(book->codes.data[i].lines);
+	for (size_t i = 0; i < book->pieces.len; i++)
+		free(book->pieces.data[i].name);
+	vec_deinit(&book->functions);
+	vec_deinit(&book->codes);
+	vec_deinit(&book->pieces);
+	map64_deinit(&book->by_hash);
+	map64_deinit(&book->same);
+	map64_deinit(&book->by_number);
+	map64_deinit(&book->lines);
 }
 
 void python_frames_destroy(struct python_frames *frames)
 {
 	if (!frames)
 		return;
-	for (size_t i = 0; i < frames->functions.len; i++) {
-		free(frames->functions.data[i].name);
-		free(frames->functions.data[i].file);
-		vec_deinit(&frames->functions.data[i].lines);
-	}
-	for (size_t i = 0; i < frames->codes.len; i++)
-		free(frames->codes.data[i].lines);
-	for (size_t i = 0; i < frames->pieces.len; i++)
-		free(frames->pieces.data[i].name);
-	vec_deinit(&frames->functions);
-	vec_deinit(&frames->codes);
-	vec_deinit(&frames->pieces);
-	map64_deinit(&frames->by_hash);
-	map64_deinit(&frames->same);
-	map64_deinit(&frames->by_number);
-	map64_deinit(&frames->lines);
+	book_deinit(&frames->now);
+	book_deinit(&frames->before);
 	free(frames);
 }
 
@@ -149,7 +181,7 @@ static void put_text(struct strbuf *out, const struct user_stacks_text *text, co
 		strbuf_add_str(out, "…");
 }
 
-static size_t find_function(struct python_frames *frames, const struct user_stacks_python_code *code)
+static size_t find_function(struct book *book, const struct user_stacks_python_code *code)
 {
 	struct strbuf text = {0}, file = {0};
 	bool is_new;
@@ -160,11 +192,11 @@ static size_t find_function(struct python_frames *frames, const struct user_stac
 	put_text(&file, &code->file, code->file_text, sizeof(code->file_text));
 	strbuf_add(&text, strbuf_str(&file), file.len);
 	uint64_t hash = hash_combine(hash_bytes(strbuf_str(&text), text.len), code->first_line);
-	uint64_t *at = map64_insert(&frames->by_hash, hash, &is_new);
+	uint64_t *at = map64_insert(&book->by_hash, hash, &is_new);
 	if (is_new) {
-		*at = frames->functions.len;
-		frames->bytes += sizeof(struct function) + sizeof(struct map64_slot) + text.len + file.len;
-		vec_push(&frames->functions,
+		*at = book->functions.len;
+		book->bytes += sizeof(struct function) + sizeof(struct map64_slot) + text.len + file.len;
+		vec_push(&book->functions,
 			 ((struct function){.name = strbuf_detach(&text), .file = strbuf_detach(&file), .first_line = code->first_line}));
 	}
 	size_t found = *at;
@@ -252,37 +284,37 @@ static uint32_t line_of(const struct python_code *code, uint32_t begun)
 	return entry.line;
 }
 
-static bool is_full(const struct python_frames *frames)
+static bool is_full(const struct python_frames *frames, const struct book *book)
 {
-	return frames->bytes >= frames->most;
+	return book->bytes >= (frames->taker ? frames->most / 2 : frames->most);
 }
 
 /* Has a place for a line, and returns its distance from the function's first one, which has a place always. */
-static uint32_t note_line(struct python_frames *frames, const struct python_code *code, uint32_t line)
+static uint32_t note_line(const struct python_frames *frames, struct book *book, const struct python_code *code, uint32_t line)
 {
-	struct function *function = &frames->functions.data[code->function];
+	struct function *function = &book->functions.data[code->function];
 	uint32_t distance = line > function->first_line ? line - function->first_line : 0;
 	bool is_new;
 
 	if (distance >= NAMES_IMAGE_STRIDE)
 		distance = NAMES_IMAGE_STRIDE - 1;
 	uint64_t key = (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance;
-	if (is_full(frames) && !map64_find(&frames->lines, key))
+	if (is_full(frames, book) && !map64_find(&book->lines, key))
 		return 0;
-	map64_insert(&frames->lines, key, &is_new);
+	map64_insert(&book->lines, key, &is_new);
 	if (is_new)
-		frames->bytes += sizeof(struct map64_slot) + sizeof(distance);
+		book->bytes += sizeof(struct map64_slot) + sizeof(distance);
 	if (is_new && distance)
 		vec_push(&function->lines, distance);
 	return distance;
 }
 
-static void note_all_lines(struct python_frames *frames, const struct python_code *code)
+static void note_all_lines(const struct python_frames *frames, struct book *book, const struct python_code *code)
 {
 	struct line_entry entry = first_entry(code);
 
 	while (next_entry(&entry))
-		note_line(frames, code, entry.line);
+		note_line(frames, book, code, entry.line);
 }
 
 static uint64_t hash_code(const struct python_code *code)
@@ -292,37 +324,23 @@ static uint64_t hash_code(const struct python_code *code)
 
 static size_t find_code(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
 {
-	struct python_code found = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
+	struct book *book = &frames->now;
+	struct python_code found = {.function = find_function(book, code), .first_line = code->first_line, .size = lines};
 	bool is_new;
 
 	found.lines = mem_alloc(lines + 1);
 	memcpy(found.lines, code->lines, lines);
-	uint64_t *at = map64_insert(&frames->same, hash_code(&found), &is_new);
+	uint64_t *at = map64_insert(&book->same, hash_code(&found), &is_new);
 	if (!is_new) {
 		free(found.lines);
 		return *at;
 	}
-	*at = frames->codes.len;
-	frames->bytes += sizeof(found) + sizeof(struct map64_slot) + lines;
-	vec_push(&frames->codes, found);
+	*at = book->codes.len;
+	book->bytes += sizeof(found) + sizeof(struct map64_slot) + lines;
+	vec_push(&book->codes, found);
 	if (frames->taker)
-		note_all_lines(frames, &found);
-	return frames->codes.len - 1;
-}
-
-void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
-{
-	bool is_new;
-
-	if (is_full(frames)) {
-		map64_remove(&frames->by_number, code->number); /* it was another code's */
-		frames->left_out++;
-		return;
-	}
-	size_t found = find_code(frames, code, lines);
-	*map64_insert(&frames->by_number, code->number, &is_new) = found;
-	if (is_new)
-		frames->bytes += sizeof(struct map64_slot);
+		note_all_lines(frames, book, &found);
+	return book->codes.len - 1;
 }
 
 /* ---- files ---- */
@@ -334,12 +352,12 @@ static int compare_lines(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void make_image(const struct python_frames *frames, size_t first, size_t count, struct strbuf *out, struct buildid *ret_id)
+static void make_image(const struct book *book, size_t first, size_t count, struct strbuf *out, struct buildid *ret_id)
 {
 	struct names_image_function *list = mem_alloc_array(count, sizeof(*list));
 
 	for (size_t i = 0; i < count; i++) {
-		const struct function *function = &frames->functions.data[first + i];
+		const struct function *function = &book->functions.data[first + i];
 		if (function->lines.len)
 			qsort(function->lines.data, function->lines.len, sizeof(*function->lines.data), compare_lines);
 		list[i] = (struct names_image_function){.name = function->name,
@@ -354,51 +372,105 @@ static void make_image(const struct python_frames *frames, size_t first, size_t 
 
 bool python_frames_make_file(const struct python_frames *frames, struct strbuf *out, struct buildid *ret_id)
 {
-	if (!frames->functions.len)
+	const struct book *book = &frames->now;
+
+	if (!book->functions.len)
 		return false;
-	make_image(frames, 0, frames->functions.len, out, ret_id);
+	make_image(book, 0, book->functions.len, out, ret_id);
 	return true;
-}
-
-/* ---- places ---- */
-
-static uint64_t place(struct python_frames *frames, const struct python_code *code, uint32_t begun)
-{
-	uint32_t distance = note_line(frames, code, line_of(code, begun));
-
-	return map_begin + NAMES_IMAGE_BEGIN + (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance;
 }
 
 /* All functions that there are have a file from now on. */
 static void give_names(struct python_frames *frames)
 {
-	size_t first = frames->pieces.len ? vec_last(&frames->pieces)->first + vec_last(&frames->pieces)->count : 0;
-	struct piece piece = {.first = first, .count = frames->functions.len - first};
+	struct book *book = &frames->now;
+	size_t first = book->pieces.len ? vec_last(&book->pieces)->first + vec_last(&book->pieces)->count : 0;
+	struct piece piece = {.first = first, .count = book->functions.len - first};
 	struct strbuf image = {0};
 
 	if (!frames->taker || !piece.count)
 		return;
-	piece.name = frames->taker->one_name ? mem_strdup(PYTHON_FRAMES_FILE)
-					     : mem_printf("/" PYTHON_FRAMES_FILE "/%zu/" PYTHON_FRAMES_FILE, frames->pieces.len + 1);
-	make_image(frames, first, piece.count, &image, &piece.id);
+	piece.name = frames->taker->one_name
+			     ? mem_strdup(PYTHON_FRAMES_FILE)
+			     : mem_printf("/" PYTHON_FRAMES_FILE "/%zu/" PYTHON_FRAMES_FILE, book->first_file + book->pieces.len + 1);
+	make_image(book, first, piece.count, &image, &piece.id);
 	frames->taker->take(frames->taker->context, piece.name, &piece.id, &image);
-	vec_push(&frames->pieces, piece);
+	vec_push(&book->pieces, piece);
+	book->bytes += sizeof(piece) + image.len;
 	strbuf_deinit(&image);
+}
+
+/* ---- adding ---- */
+
+/* What is full is the book before from now on. */
+static void begin_book(struct python_frames *frames)
+{
+	struct book *now = &frames->now, *before = &frames->before;
+
+	give_names(frames);
+	for (size_t i = 0; i < before->pieces.len && frames->taker->drop; i++)
+		frames->taker->drop(frames->taker->context, &before->pieces.data[i].id);
+	book_deinit(before);
+	*before = *now;
+	*now = (struct book){.first_function = before->first_function + before->functions.len,
+			     .first_file = before->first_file + before->pieces.len};
+	if (now->first_function >= FUNCTIONS_HALF)
+		now->first_function = 0;
+	frames->books++;
+	log_debug("names of Python begin anew: %zu functions took %zu KB", before->functions.len, before->bytes >> 10);
+}
+
+void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
+{
+	struct book *book = &frames->now;
+	bool is_new;
+
+	if (is_full(frames, book) && !frames->taker) {
+		map64_remove(&book->by_number, code->number); /* it was another code's */
+		frames->left_out++;
+		return;
+	}
+	if (is_full(frames, book))
+		begin_book(frames);
+	size_t found = find_code(frames, code, lines);
+	*map64_insert(&book->by_number, code->number, &is_new) = found;
+	if (is_new)
+		book->bytes += sizeof(struct map64_slot);
+}
+
+/* ---- places ---- */
+
+static uint64_t place_of(const struct book *book, size_t function, uint32_t distance)
+{
+	return map_begin + NAMES_IMAGE_BEGIN + (book->first_function + function) * NAMES_IMAGE_STRIDE + distance;
+}
+
+/* False: nobody has told of the code, or too long ago. */
+static bool find_place(struct python_frames *frames, uint32_t number, uint32_t begun, uint64_t *ret)
+{
+	struct book *book = &frames->now;
+	const uint64_t *at = map64_find(&book->by_number, number);
+
+	if (!at) {
+		book = &frames->before;
+		at = map64_find(&book->by_number, number);
+	}
+	if (!at)
+		return false;
+	const struct python_code *code = &book->codes.data[*at];
+	*ret = place_of(book, code->function, note_line(frames, book, code, line_of(code, begun)));
+	return true;
 }
 
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out)
 {
 	size_t placed = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (!user_stacks_is_python(chain[i])) {
+	for (size_t i = 0; i < count; i++)
+		if (!user_stacks_is_python(chain[i]))
 			out[placed++] = chain[i];
-			continue;
-		}
-		const uint64_t *at = frames ? map64_find(&frames->by_number, (uint32_t)(chain[i] >> 24)) : NULL;
-		if (at)
-			out[placed++] = place(frames, &frames->codes.data[*at], chain[i] & 0xffffff);
-	}
+		else if (frames && find_place(frames, (uint32_t)(chain[i] >> 24), chain[i] & 0xffffff, &out[placed]))
+			placed++;
 	if (frames)
 		give_names(frames);
 	return placed;
@@ -411,20 +483,23 @@ bool python_frames_is_place(uint64_t address)
 
 size_t python_frames_file_of(const struct python_frames *frames, uint64_t address)
 {
-	size_t function = (size_t)((address - map_begin - NAMES_IMAGE_BEGIN) / NAMES_IMAGE_STRIDE), low = 0, high = frames->pieces.len;
+	size_t function = (size_t)((address - map_begin - NAMES_IMAGE_BEGIN) / NAMES_IMAGE_STRIDE);
+	const struct book *book = function - frames->now.first_function < frames->now.functions.len ? &frames->now : &frames->before;
+	size_t low = 0, high = book->pieces.len;
 
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
-		if (frames->pieces.data[middle].first <= function)
+		if (book->pieces.data[middle].first <= function - book->first_function)
 			low = middle;
 		else
 			high = middle;
 	}
-	return low;
+	return book->first_file + low;
 }
 
 struct map_description python_frames_map(const struct python_frames *frames, size_t file, uint32_t pid)
 {
+	const struct book *book = file >= frames->now.first_file ? &frames->now : &frames->before;
 	struct map_description map = {.pid = pid,
 				      .tid = pid,
 				      .start = map_begin,
@@ -433,9 +508,9 @@ struct map_description python_frames_map(const struct python_frames *frames, siz
 				      .flags = MAP_PRIVATE};
 
 	map.name = PYTHON_FRAMES_FILE;
-	if (frames->pieces.len) {
-		const struct piece *piece = &frames->pieces.data[file];
-		map.start += NAMES_IMAGE_BEGIN + piece->first * NAMES_IMAGE_STRIDE;
+	if (book->pieces.len) {
+		const struct piece *piece = &book->pieces.data[file - book->first_file];
+		map.start = place_of(book, piece->first, 0);
 		map.end = map.start + piece->count * NAMES_IMAGE_STRIDE;
 		map.pgoff = NAMES_IMAGE_BEGIN;
 		map.name = piece->name;

@@ -22,6 +22,7 @@ enum { PYTHON_FRAMES_BYTES = 256 << 20 };
  * them. They are mapped by build-id, beside each other where else the one file would be. */
 struct python_frames_taker {
 	void (*take)(void *context, const char *name, const struct buildid *id, const struct strbuf *image);
+	void (*drop)(void *context, const struct buildid *id); /* no chain leads there from now on; or NULL */
 	void *context;
 	bool one_name; /* PYTHON_FRAMES_FILE; else paths that end with it, for readers who know files by their names */
 };
@@ -33,12 +34,23 @@ struct python_frames *python_frames_create(const struct python_frames_taker *tak
 void python_frames_destroy(struct python_frames *frames);
 /* Instead of PYTHON_FRAMES_BYTES. */
 void python_frames_limit(struct python_frames *frames, size_t bytes);
-/* A code that chains name from now on; its lines have so many bytes. It is left out when there is no more room. */
+/* A code that chains name from now on; its lines have so many bytes. When there is no more room it is left out, or, where a taker is given
+ * files, names begin anew. */
 void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines);
 /* How many codes were left out; of NULL, none. */
 uint64_t python_frames_left_out(const struct python_frames *frames);
 /* Warns of that, when the measurement ends; of NULL, nothing. */
 void python_frames_warn(const struct python_frames *frames);
+/* How often names have begun anew: who told of codes by numbers has to tell of them again, by others, since they go when that happens once
+ * more. Of NULL, 0. */
+uint64_t python_frames_books(const struct python_frames *frames);
+/* A program that tells of codes, and remembers which ones. */
+struct python_teller {
+	size_t codes; /* that it has told of since it remembered none: for its owner to count */
+	uint64_t books;
+};
+/* Whether it should forget them now: names have begun anew since, or it soon remembers USER_STACKS_CODES and could tell of no others. */
+bool python_teller_forgets(struct python_teller *teller, const struct python_frames *frames);
 /* Copies a chain to `out`, which has room for it, with addresses in place of frames; frames of codes that aren't known are left out.
  * Returns how many addresses there are. */
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out);

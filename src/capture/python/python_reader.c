@@ -53,6 +53,8 @@ struct python_reader {
 	struct resolver *resolver;
 	struct map64 dsos;  /* struct interpreter */
 	struct map64 codes; /* numbers of codes, by a hash of what tells that a code is still the same one */
+	uint32_t numbered;
+	uint64_t books; /* python_frames_books() when the first of them was told of */
 	struct python_reader_counts counts;
 	/* One stack: */
 	uint32_t pid;
@@ -310,7 +312,7 @@ static uint32_t number_code(struct python_reader *reader, const struct user_stac
 	struct user_stacks_python_code *code = &reader->code;
 	uint64_t hash = hash_bytes(key, sizeof(key)), *known = map64_find(&reader->codes, hash), lines;
 
-	if (known)
+	if (known && reader->books == python_frames_books(reader->frames))
 		return (uint32_t)*known;
 	if (!read_text(reader, python, seen->name, &code->name, code->name_text, sizeof(code->name_text)) ||
 	    !read_text(reader, python, seen->file, &code->file, code->file_text, sizeof(code->file_text)) ||
@@ -320,9 +322,10 @@ static uint32_t number_code(struct python_reader *reader, const struct user_stac
 		lines = sizeof(code->lines);
 	if (!peek(reader, seen->lines + python->head + BYTES, code->lines, lines))
 		return 0;
-	if (reader->codes.count == CODES)
+	if (reader->codes.count == CODES || reader->books != python_frames_books(reader->frames))
 		map64_deinit(&reader->codes);
-	code->number = first_code + (uint32_t)reader->codes.count + 1;
+	reader->books = python_frames_books(reader->frames);
+	code->number = first_code | ++reader->numbered;
 	code->first_line = seen->first_line;
 	python_frames_add(reader->frames, code, lines);
 	*map64_insert(&reader->codes, hash, NULL) = code->number;

@@ -278,6 +278,7 @@ void stack_walker_look(struct stack_walker *walker, const struct record_header *
 		return;
 	memcpy(&head, sample.raw, sizeof(head));
 	python_frames_add(walker->python, (const void *)((const char *)sample.raw + sizeof(head)), user_stacks_count(head));
+	walker->teller.codes++;
 }
 
 bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header)
@@ -292,6 +293,8 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	if (sample_decode(&walker->layout, &walker->attr, header, &sample))
 		return true;
 	note_read(walker, ring, sample.raw, sample.raw_size);
+	if (python_teller_forgets(&walker->teller, walker->python))
+		bpf_user_stacks_forget_codes(walker->program);
 	if (is_python(sample.raw, sample.raw_size))
 		return true;
 	if (records->count == NESTED) { /* the oldest one's sample was lost */
@@ -351,6 +354,11 @@ bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sa
 bool stack_walker_identify(const struct stack_walker *walker, const void *mapped, struct user_stacks_file *ret)
 {
 	return mapped && bpf_user_stacks_identify(walker->program, mapped, ret);
+}
+
+const struct python_frames *stack_walker_python(const struct stack_walker *walker)
+{
+	return walker->python;
 }
 
 uint64_t stack_walker_unsent(const struct stack_walker *walker)

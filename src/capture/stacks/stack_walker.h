@@ -83,6 +83,8 @@ size_t stack_walker_read_ahead(struct stack_walker *walker, struct resolver *res
 /* Why rows of a file were not taken, and what helps; of `memory` for all of them. `more`: struct sampling.unwind_more. */
 void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t memory, const char *more, struct strbuf *out);
 
+/* Of the sampling; or NULL. */
+const struct python_frames *stack_walker_python(const struct stack_walker *walker);
 /* Stacks for which there was no room. */
 uint64_t stack_walker_unsent(const struct stack_walker *walker);
 /* Of rows, in bytes. */

@@ -45,6 +45,7 @@ struct wanted_rules {
 struct stack_walker {
 	struct bpf_user_stacks *program;
 	struct python_frames *python; /* or NULL */
+	struct python_teller teller;
 	struct dynamic_events probes; /* if there are tracepoints */
 	struct event_attr attr;	      /* of the program's records */
 	struct sample_layout layout;

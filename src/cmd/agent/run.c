@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
-/* Of --memory: for the symbols of files from window to window; for windows that a disk is slow to take. */
-enum { SYMBOLS_PART = 8, WAITING_PART = 8 };
+/* Of --memory: for the symbols of files from window to window; for windows that a disk is slow to take; for names of Python. */
+enum { SYMBOLS_PART = 8, WAITING_PART = 8, PYTHON_PART = 8 };
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
 static const uint64_t tick_ns = 1000000000;
 static const uint64_t long_wait_ns = 500000000;
@@ -87,6 +87,7 @@ static struct error *open_live(struct agent *agent)
 		.off_cpu = settings->off_cpu,
 		.off_cpu_ns = settings->flight.folder ? flight_wait_ns(&settings->flight) : long_wait_ns,
 		.off_cpu_every_ns = settings->window_ns / 2,
+		.python_bytes = settings->memory / PYTHON_PART,
 		.opened = take_counters,
 		.begun = begin,
 		.signal = take_signal,

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "base/thread.h"
+#include "fleet/thread.h"
 
 #include <ctype.h>
 #include <errno.h>

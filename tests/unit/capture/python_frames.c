@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 struct taken {
-	unsigned int count;
+	unsigned int count, dropped;
 	char name[64];
 	struct buildid id;
 };
@@ -26,6 +26,11 @@ static void take(void *context, const char *name, const struct buildid *id, cons
 	taken->id = *id;
 }
 
+static void drop(void *context, const struct buildid *id)
+{
+	((struct taken *)context)->dropped++;
+}
+
 /* A code of two lines with two instructions each. */
 static void add(struct python_frames *frames, uint32_t number, const char *name, uint32_t first_line)
 {
@@ -38,6 +43,17 @@ static void add(struct python_frames *frames, uint32_t number, const char *name,
 	memcpy(code.file_text, "a.py", 4);
 	memcpy(code.lines, lines, sizeof(lines));
 	python_frames_add(frames, &code, sizeof(lines));
+}
+
+/* Each of another function. */
+static void add_many(struct python_frames *frames, uint32_t first, uint32_t count)
+{
+	char name[16];
+
+	for (uint32_t i = first; i < first + count; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		add(frames, i, name, 10 + i);
+	}
 }
 
 static uint64_t frame(uint32_t number, uint32_t begun)
@@ -96,16 +112,11 @@ static void one_file_without_a_taker(void **state)
 /* Codes are a process's to choose: what is full takes no more of them, and goes on with those that it has. */
 static void codes_are_left_out_when_it_is_full(void **state)
 {
-	const struct python_frames_taker taker = {.take = take, .context = &(struct taken){0}};
-	struct python_frames *frames = python_frames_create(&taker);
+	struct python_frames *frames = python_frames_create(NULL);
 	uint64_t places[4];
-	char name[16];
 
 	python_frames_limit(frames, 4096);
-	for (uint32_t i = 0; i < 1000; i++) {
-		snprintf(name, sizeof(name), "f%u", i);
-		add(frames, i, name, 10 + i);
-	}
+	add_many(frames, 0, 1000);
 	uint64_t left_out = python_frames_left_out(frames), kept = 1000 - left_out;
 	assert_true(kept > 4 && kept < 4096 / 64);
 	uint32_t last = (uint32_t)kept - 1;
@@ -117,6 +128,50 @@ static void codes_are_left_out_when_it_is_full(void **state)
 	add(frames, 0, "other", 1);
 	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(0, 1)}, 1, places), 0);
 	assert_int_equal(python_frames_left_out(frames), left_out + 1);
+	assert_int_equal(python_frames_books(frames), 0);
+	python_frames_destroy(frames);
+}
+
+/* What is told of for months goes on: the newest codes have places, those of the book before as well, others have gone with their files. */
+static void names_begin_anew_when_it_is_full(void **state)
+{
+	struct taken taken = {0};
+	const struct python_frames_taker taker = {.take = take, .drop = drop, .context = &taken};
+	struct python_frames *frames = python_frames_create(&taker);
+	struct python_teller teller = {0};
+	uint64_t newest, before, place;
+	uint32_t first = 0, last = 0; /* of the present book */
+
+	python_frames_limit(frames, 16384);
+	for (uint64_t books = 0; books < 3; books = python_frames_books(frames), first = last) {
+		while (python_frames_books(frames) == books)
+			add_many(frames, last++, 1);
+		last--;
+		assert_true(last - first > 4 && last - first < 16384 / 64);
+		assert_true(python_teller_forgets(&teller, frames) && !python_teller_forgets(&teller, frames));
+		assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(last, 1)}, 1, &newest), 1);
+		assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(last - 1, 1)}, 1, &before), 1);
+		struct map_description now = python_frames_map(frames, python_frames_file_of(frames, newest), 5);
+		struct map_description then = python_frames_map(frames, python_frames_file_of(frames, before), 5);
+		assert_true(newest >= now.start && newest < now.end && before >= then.start && before < then.end);
+		assert_true(then.end <= now.start && buildid_equal(&now.build_id, &taken.id));
+	}
+	assert_int_equal(python_frames_left_out(frames), 0);
+	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(0, 1)}, 1, &place), 0);
+	assert_true(taken.dropped > 0 && taken.dropped < taken.count);
+	python_frames_destroy(frames);
+}
+
+static void a_teller_forgets_before_it_is_full(void **state)
+{
+	struct python_frames *frames = python_frames_create(NULL);
+	struct python_teller teller = {0};
+
+	assert_false(python_teller_forgets(&teller, frames));
+	teller.codes = USER_STACKS_CODES - 1;
+	assert_true(python_teller_forgets(&teller, frames));
+	assert_int_equal(teller.codes, 0);
+	assert_false(python_teller_forgets(&teller, frames));
 	python_frames_destroy(frames);
 }
 
@@ -144,7 +199,7 @@ static void what_is_left_out_is_told(void **state)
 	assert_int_equal(written_of(frames, ""), 0);
 	python_frames_limit(frames, 1);
 	add(frames, 1, "g", 10);
-	assert_true(written_of(frames, "names and lines of 1 code objects did not fit into 256 MB") > 0);
+	assert_true(written_of(frames, "names and lines of 1 code objects did not fit into") > 0);
 	python_frames_destroy(frames);
 }
 
@@ -168,7 +223,8 @@ int capture_python_frames_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_there_before_chains),      cmocka_unit_test(one_file_without_a_taker),
 		cmocka_unit_test(codes_are_left_out_when_it_is_full), cmocka_unit_test(what_is_left_out_is_told),
-		cmocka_unit_test(lines_are_left_out_when_it_is_full),
+		cmocka_unit_test(lines_are_left_out_when_it_is_full), cmocka_unit_test(names_begin_anew_when_it_is_full),
+		cmocka_unit_test(a_teller_forgets_before_it_is_full),
 	};
 	return cmocka_run_group_tests_name("capture/python/python_frames", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "base/thread.h"
+#include "fleet/thread.h"
 
 #include <signal.h>
 

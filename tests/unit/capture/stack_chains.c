@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { SIZE = 1 << 16, PROCESSES = 600000, STEP_NS = 100000 };
+enum { SIZE = 1 << 16, PROCESSES = 150000, STEP_NS = 100000 };
 
 /* FORK and EXIT with a trailer of pid, tid and time. */
 struct task {
@@ -108,7 +108,7 @@ static void put_map(struct fake *fake, uint32_t pid, uint64_t time)
 /* Each process runs a program of its own. */
 static void test_files_are_forgotten(void **state)
 {
-	enum { JOBS = 200000 };
+	enum { JOBS = 150000 };
 	static struct fake fake;
 	struct event_list events = {0};
 	struct ring_set rings = {.rings = &fake.ring, .count = 1};

@@ -112,8 +112,8 @@ static void check_rows(const struct fold *fold)
 	}
 }
 
-/* A screen after each ten rounds, or what was sampled is set aside so often and shown now and then. Returns how much memory it took at most,
- * and in the first half. */
+/* A screen after each ten rounds, or what was sampled is set aside so often and shown now and then. Returns how much memory it took at
+ * most, and in the first half. */
 static size_t run_storm(uint32_t processes, unsigned int shown_every, size_t *ret_half)
 {
 	struct fixture fixture;

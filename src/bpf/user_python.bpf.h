@@ -181,7 +181,7 @@ static __always_inline uint32_t number_code(struct walk *walk, const struct user
 		return known->number;
 	if (walk->codes >= USER_STACKS_TOLD)
 		return 0;
-	now->number = first_python_code + __sync_fetch_and_add(&python_code_count, 1) + 1;
+	now->number = first_python_code + (__sync_fetch_and_add(&python_code_count, 1) & (USER_STACKS_OTHERS_CODES - 1)) + 1;
 	/* The kernel keeps a few elements ready on each CPU, and gets more when interrupts are on again. What a stack has beyond them is
 	 * told of, and gets another number the next time. */
 	failure = bpf_map_update_elem(&python_codes, &key, now, BPF_ANY);

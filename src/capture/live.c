@@ -74,18 +74,20 @@ static void keep_file(void *context, const char *name, const struct buildid *id,
 	pthread_mutex_unlock(&live->files_lock);
 }
 
+/* The oldest one: a later one may have the same functions, and so the same build-id. */
 static void drop_file(void *context, const struct buildid *id)
 {
 	struct live *live = context;
-	size_t kept = 0;
+	struct live_file *files = live->files.data;
 
 	pthread_mutex_lock(&live->files_lock);
-	for (size_t i = 0; i < live->files.len; i++)
-		if (buildid_equal(&live->files.data[i].id, id))
-			strbuf_deinit(&live->files.data[i].bytes);
-		else
-			live->files.data[kept++] = live->files.data[i];
-	live->files.len = kept;
+	for (size_t i = 0; i < live->files.len; i++) {
+		if (!buildid_equal(&files[i].id, id))
+			continue;
+		strbuf_deinit(&files[i].bytes);
+		memmove(&files[i], &files[i + 1], (--live->files.len - i) * sizeof(*files));
+		break;
+	}
 	pthread_mutex_unlock(&live->files_lock);
 }
 

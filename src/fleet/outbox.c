@@ -72,11 +72,14 @@ static void *run(void *context)
 /* ---- putting ---- */
 
 /* With the lock held. */
-static struct error *check_room(const struct outbox *outbox, const struct sender_batch *batch)
+static struct error *check_room(const struct outbox *outbox, const struct letter *letter)
 {
-	if (!outbox->letters.len || outbox->bytes + batch->bytes.len <= outbox->limit)
+	size_t before = 0;
+	for (size_t i = 0; i < outbox->letters.len; i++)
+		before += outbox->letters.data[i].sender == letter->sender && !outbox->letters.data[i].dropped;
+	if (!before || outbox->bytes + letter->batch.bytes.len <= outbox->limit)
 		return NULL;
-	return error_new("the disk has not taken the %zu before it yet", outbox->letters.len);
+	return error_new("the disk has not taken the one before yet");
 }
 
 struct error *outbox_put(struct outbox *outbox, struct sender *sender, const struct window *window)
@@ -84,7 +87,7 @@ struct error *outbox_put(struct outbox *outbox, struct sender *sender, const str
 	struct letter letter = {.sender = sender};
 	struct error *error = sender_encode(sender, window, &letter.batch);
 	pthread_mutex_lock(&outbox->lock);
-	error = error ? error : check_room(outbox, &letter.batch);
+	error = error ? error : check_room(outbox, &letter);
 	if (error) {
 		sender_batch_deinit(&letter.batch);
 		letter.dropped = true;
@@ -94,6 +97,14 @@ struct error *outbox_put(struct outbox *outbox, struct sender *sender, const str
 	pthread_cond_broadcast(&outbox->changed);
 	pthread_mutex_unlock(&outbox->lock);
 	return error;
+}
+
+bool outbox_is_empty(struct outbox *outbox)
+{
+	pthread_mutex_lock(&outbox->lock);
+	bool empty = !outbox->letters.len;
+	pthread_mutex_unlock(&outbox->lock);
+	return empty;
 }
 
 void outbox_flush(struct outbox *outbox)

@@ -6,15 +6,17 @@
 #include "base/error.h"
 #include "fleet/sender.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct outbox;
 
-/* `limit`: bytes of windows that wait for the disk; one window may be larger. */
+/* `limit`: bytes of windows that wait for the disk; but one of each sender always may. */
 struct error *outbox_open(uint64_t limit, struct outbox **ret);
-/* Waits until all is kept. */
+/* Waits until all is kept, for as long as the disk hangs. */
 void outbox_close(struct outbox *outbox);
 /* Waits for nothing. An error: the window is dropped. The sender has to live until outbox_flush(). */
 struct error *outbox_put(struct outbox *outbox, struct sender *sender, const struct window *window);
+bool outbox_is_empty(struct outbox *outbox);
 /* Waits until all that was put so far is kept, or counted as dropped. */
 void outbox_flush(struct outbox *outbox);

@@ -135,7 +135,8 @@ static void settle(struct sender *sender, enum sink_outcome outcome, struct erro
 	pthread_mutex_unlock(&sender->lock);
 }
 
-/* With `disk` held, but not meanwhile. A batch that cannot be read now may be another time, as when there are no descriptors left. */
+/* `disk` is held before and afterwards, not while it is sent. A batch that cannot be read now may be another time, as when there are no
+ * descriptors left. */
 static enum sink_outcome send_first(struct sender *sender, struct error **ret_why)
 {
 	uint8_t id[SPOOL_ID];

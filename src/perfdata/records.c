@@ -122,11 +122,23 @@ static bool all_zero(const uint8_t *bytes, size_t size)
 	return true;
 }
 
+/* Of file systems without generations of inodes the zeros behind a short one say nothing; but then it begins with the minor number of a
+ * device, which is smaller than nearly all of what hashes begin with. */
+static bool looks_like_device(const struct record_mmap2 *record)
+{
+	enum { LEAST = 8, SHORT = 12, MINORS = 1 << 20 };
+	uint32_t minor;
+
+	memcpy(&minor, record->build_id, sizeof(minor));
+	return record->build_id_size < LEAST || (record->build_id_size <= SHORT && (minor < MINORS || __builtin_bswap32(minor) < MINORS));
+}
+
 bool record_has_build_id(const struct record_header *header)
 {
 	const struct record_mmap2 *record = (const void *)header;
+
 	if (header->type != RECORD_MMAP2 || !(header->misc & RECORD_MISC_MMAP_BUILD_ID) || header->size < sizeof(*record) ||
-	    !record->build_id_size || record->build_id_size > sizeof(record->build_id))
+	    record->build_id_size > sizeof(record->build_id) || looks_like_device(record))
 		return false;
 	return all_zero(record->reserved, sizeof(record->reserved)) &&
 	       all_zero(record->build_id + record->build_id_size, sizeof(record->build_id) - record->build_id_size);

@@ -90,8 +90,8 @@ enum cpumode { CPUMODE_UNKNOWN, CPUMODE_KERNEL, CPUMODE_USER, CPUMODE_HYPERVISOR
 #define CALLCHAIN_CONTEXT_MAX ((uint64_t)-4095) /* everything from here up is a marker */
 
 /* Whether a PERF_RECORD_MMAP2 names its file by a build-id. The bit of misc alone doesn't tell: Linux (seen in 6.18) sets it for those
- * who didn't ask for build-ids while somebody else did (perf_event_mmap_output()), and the record holds device and inode. So what is none
- * by its size or its padding isn't one. `header` is native; the fields behind it may be in either byte order. */
+ * who didn't ask for build-ids while somebody else did (perf_event_mmap_output()), and the record holds device and inode. So the size and
+ * the zeros behind it have to fit, too. `header` is native; the fields behind it may be in either byte order. */
 bool record_has_build_id(const struct record_header *header);
 /* The name as the kernel's perf prints it in -D and in messages ("PERF_RECORD_MMAP2"), "UNKNOWN" for none. */
 const char *record_type_name(uint32_t type);

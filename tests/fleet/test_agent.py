@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -268,7 +269,8 @@ def test_a_disk_that_hangs(agent):
     started.until(hangs, "the disk hangs")
     before = running.until(lambda now: now["windows"] > now["sinks"][0]["batches"] + 1, "windows wait for the disk")
     running.until(lambda now: now["windows"] > before["windows"] + 1, "it measures on")
-    with pipe.open("rb"):
+    with pipe.open("rb") as reading:
+        threading.Thread(target=reading.read, daemon=True).start()
         after = running.until(lambda now: now["sinks"][0]["sent_batches"] > before["sinks"][0]["sent_batches"] + 1, "the disk is back")
     assert after["sinks"][0]["dropped_batches"] > 0 and "the window is dropped" in running.log()
     assert running.stop() == 0
@@ -356,14 +358,14 @@ def test_names_of_python_begin_anew(agent):
     subprocess.run([sys.executable, "-c", MANY_FUNCTIONS], check=True)
     assert running.stop() == 0
     stacks = [row.stack for row in all_rows(running)]
-    if not any(name.startswith("py::") for stack in stacks for name in stack):
-        pytest.skip("no frames of Python are found here")
+    if not (3, 11) <= sys.version_info < (3, 16):
+        pytest.skip("frames of this Python are not known")
     assert "names of Python begin anew" in running.log()
     assert any({"py::last:<string>", "py::spin:<string>"} <= set(stack) for stack in stacks)
 
 
 def test_killed_with_windows_that_wait(agent):
-    """What is in the spool is sent by the next agent, each window once; what is lost is the open one at most."""
+    """What is in the spool is sent by the next agent, each window once."""
     first = agent("--window", "1s", "--budget", "100%")
     first.out.write_text("in the way of the folder", encoding="ascii")
     first.ready()

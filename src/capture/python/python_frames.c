@@ -31,9 +31,12 @@ struct function {
 	VEC(uint32_t) lines; /* as distances from the first one */
 };
 
-/* Each function counts among the bytes: those of two books that fit into them fit into the map, one in each half. */
-enum { FUNCTIONS_HALF = ((uint64_t)1 << MAP_BITS) / NAMES_IMAGE_STRIDE / 2 };
-_Static_assert(PYTHON_FRAMES_BYTES / sizeof(struct function) < FUNCTIONS_HALF - 1, "functions have addresses");
+/* Each function counts among the bytes: those of the one book that there is without a taker fit into the map, those of a book of half the
+ * size into a quarter of it, where one begins after the other. So what was mapped four books ago is gone from the maps of processes. */
+enum { FUNCTIONS_MOST = ((uint64_t)1 << MAP_BITS) / NAMES_IMAGE_STRIDE, FUNCTIONS_PART = FUNCTIONS_MOST / 4 };
+_Static_assert(PYTHON_FRAMES_BYTES / sizeof(struct function) < FUNCTIONS_MOST - 1 &&
+		       PYTHON_FRAMES_BYTES / 2 / sizeof(struct function) < FUNCTIONS_PART - 1,
+	       "functions have addresses");
 
 struct python_code {
 	size_t function;
@@ -83,7 +86,7 @@ struct python_frames *python_frames_create(const struct python_frames_taker *tak
 
 void python_frames_limit(struct python_frames *frames, size_t bytes)
 {
-	frames->most = bytes;
+	frames->most = bytes < PYTHON_FRAMES_BYTES ? bytes : PYTHON_FRAMES_BYTES;
 }
 
 uint64_t python_frames_left_out(const struct python_frames *frames)
@@ -412,10 +415,8 @@ static void begin_book(struct python_frames *frames)
 		frames->taker->drop(frames->taker->context, &before->pieces.data[i].id);
 	book_deinit(before);
 	*before = *now;
-	*now = (struct book){.first_function = before->first_function + before->functions.len,
+	*now = (struct book){.first_function = (before->first_function + FUNCTIONS_PART) % FUNCTIONS_MOST,
 			     .first_file = before->first_file + before->pieces.len};
-	if (now->first_function >= FUNCTIONS_HALF)
-		now->first_function = 0;
 	frames->books++;
 	log_debug("names of Python begin anew: %zu functions took %zu KB", before->functions.len, before->bytes >> 10);
 }

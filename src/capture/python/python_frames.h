@@ -22,7 +22,7 @@ enum { PYTHON_FRAMES_BYTES = 256 << 20 };
  * them. They are mapped by build-id, beside each other where else the one file would be. */
 struct python_frames_taker {
 	void (*take)(void *context, const char *name, const struct buildid *id, const struct strbuf *image);
-	void (*drop)(void *context, const struct buildid *id); /* no chain leads there from now on; or NULL */
+	void (*drop)(void *context, const struct buildid *id); /* no chain that is placed from now on leads there; or NULL */
 	void *context;
 	bool one_name; /* PYTHON_FRAMES_FILE; else paths that end with it, for readers who know files by their names */
 };
@@ -32,7 +32,7 @@ struct python_frames;
 struct python_frames *python_frames_create(const struct python_frames_taker *taker);
 /* NULL is fine. */
 void python_frames_destroy(struct python_frames *frames);
-/* Instead of PYTHON_FRAMES_BYTES. */
+/* Instead of PYTHON_FRAMES_BYTES, which is the most. */
 void python_frames_limit(struct python_frames *frames, size_t bytes);
 /* A code that chains name from now on; its lines have so many bytes. When there is no more room it is left out, or, where a taker is given
  * files, names begin anew. */
@@ -41,8 +41,8 @@ void python_frames_add(struct python_frames *frames, const struct user_stacks_py
 uint64_t python_frames_left_out(const struct python_frames *frames);
 /* Warns of that, when the measurement ends; of NULL, nothing. */
 void python_frames_warn(const struct python_frames *frames);
-/* How often names have begun anew: who told of codes by numbers has to tell of them again, by others, since they go when that happens once
- * more. Of NULL, 0. */
+/* How often names have begun anew; of NULL, 0. Codes that were told of before have to be told of again, by other numbers: those of then go
+ * with the next time. */
 uint64_t python_frames_books(const struct python_frames *frames);
 /* A program that tells of codes, and remembers which ones. */
 struct python_teller {

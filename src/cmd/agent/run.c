@@ -19,7 +19,7 @@
 
 enum { RING_BYTES = 1 << 20, MAP_TIMEOUT_NS = 500000000, CLOSING_MS = 5000 };
 /* Of --memory: for the symbols of files from window to window; for windows that a disk is slow to take; for names of Python. */
-enum { SYMBOLS_PART = 8, WAITING_PART = 8, PYTHON_PART = 8 };
+enum { SYMBOLS_PART = 8, WAITING_PART = 8, PYTHON_PART = 8, PYTHON_LEAST = 2 << 20 };
 /* What waits in rings costs nothing: they are emptied when one is half full, and once a second. */
 static const uint64_t tick_ns = 1000000000;
 static const uint64_t long_wait_ns = 500000000;
@@ -87,7 +87,7 @@ static struct error *open_live(struct agent *agent)
 		.off_cpu = settings->off_cpu,
 		.off_cpu_ns = settings->flight.folder ? flight_wait_ns(&settings->flight) : long_wait_ns,
 		.off_cpu_every_ns = settings->window_ns / 2,
-		.python_bytes = settings->memory / PYTHON_PART,
+		.python_bytes = settings->memory / PYTHON_PART > PYTHON_LEAST ? settings->memory / PYTHON_PART : PYTHON_LEAST,
 		.opened = take_counters,
 		.begun = begin,
 		.signal = take_signal,
@@ -279,14 +279,14 @@ static void carry(void *context, struct carrying *carrying)
 	fold_carry(((const struct agent *)context)->fold, carrying);
 }
 
-static void end_window(struct agent *agent)
+static void end_window(struct agent *agent, bool reload)
 {
 	agent_window_end(agent);
 	shed_symbols(agent);
 	if (agent_cost_end(&agent->cost, agent->written))
 		agent_rate_set(agent);
 	tell_numbers(agent);
-	if (agent->reload)
+	if (reload)
 		obey_reload(agent);
 	agent_window_begin(agent);
 }
@@ -318,8 +318,10 @@ static void take_round(struct agent *agent, const struct record *round)
 	agent_notify("WATCHDOG=1");
 	agent_recorder_take_round(agent, round);
 	watch_memory(agent);
-	if (agent->reload || agent_window_is_over(agent))
-		end_window(agent);
+	/* To close sinks and to open others waits for the disk of the spool: not while that hangs. */
+	bool reload = agent->reload && outbox_is_empty(agent->outbox);
+	if (reload || agent_window_is_over(agent))
+		end_window(agent, reload);
 	forget_what_ended(agent);
 }
 

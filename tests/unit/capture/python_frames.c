@@ -143,7 +143,7 @@ static void names_begin_anew_when_it_is_full(void **state)
 	uint32_t first = 0, last = 0; /* of the present book */
 
 	python_frames_limit(frames, 16384);
-	for (uint64_t books = 0; books < 3; books = python_frames_books(frames), first = last) {
+	for (uint64_t books = 0; books < 6; books = python_frames_books(frames), first = last) {
 		while (python_frames_books(frames) == books)
 			add_many(frames, last++, 1);
 		last--;
@@ -154,7 +154,7 @@ static void names_begin_anew_when_it_is_full(void **state)
 		struct map_description now = python_frames_map(frames, python_frames_file_of(frames, newest), 5);
 		struct map_description then = python_frames_map(frames, python_frames_file_of(frames, before), 5);
 		assert_true(newest >= now.start && newest < now.end && before >= then.start && before < then.end);
-		assert_true(then.end <= now.start && buildid_equal(&now.build_id, &taken.id));
+		assert_true((then.end <= now.start || now.end <= then.start) && buildid_equal(&now.build_id, &taken.id));
 	}
 	assert_int_equal(python_frames_left_out(frames), 0);
 	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(0, 1)}, 1, &place), 0);

@@ -55,25 +55,29 @@ static void test_structures(void **state)
 	assert_int_equal(offset_of(RECORD_UNTHROTTLE, 0, "stream_id"), offsetof(struct record_throttle, stream_id));
 }
 
-/* The bit that the kernel leaves behind, with the devices that Linux has: of a disk (8:1), virtio (254:0), NVMe (259:2), none (0:35). */
+/* The bit that the kernel leaves behind, with the devices that Linux has: of a disk (8:1), virtio (254:0), NVMe (259:2), none (0:35), a
+ * loop device (7:3), a RAID (9:127); with and without generations of inodes. */
 static void test_no_build_id(void **state)
 {
-	static const uint32_t devices[][2] = {{8, 1}, {254, 0}, {259, 2}, {0, 35}};
+	static const uint32_t devices[][2] = {{8, 1}, {254, 0}, {259, 2}, {0, 35}, {7, 3}, {9, 127}};
 	struct buffer buffer = made(RECORD_MMAP2, RECORD_MISC_MMAP_BUILD_ID);
 	struct record_mmap2 *record = (void *)&buffer;
 	assert_true(record_has_build_id(&buffer.header));
-	for (size_t i = 0; i < 4; i++) {
-		record->major = devices[i][0];
-		record->minor = devices[i][1];
+	for (size_t i = 0; i < 2 * sizeof(devices) / sizeof(*devices); i++) {
+		record->major = devices[i / 2][0];
+		record->minor = devices[i / 2][1];
 		record->inode = 7777;
-		record->inode_generation = 0xc0ffee00c0ffee;
+		record->inode_generation = i % 2 ? 0xc0ffee00c0ffee : 0;
 		assert_false(record_has_build_id(&buffer.header));
 	}
 	memset(record->build_id, 0, sizeof(record->build_id));
 	memset(record->reserved, 0, sizeof(record->reserved));
-	record->build_id_size = 16;
-	memset(record->build_id, 0xab, 16);
-	assert_true(record_has_build_id(&buffer.header));
+	for (record->build_id_size = 16; record->build_id_size; record->build_id_size -= 8) {
+		memset(record->build_id, 0, sizeof(record->build_id));
+		memset(record->build_id, 0xab, record->build_id_size);
+		assert_true(record_has_build_id(&buffer.header));
+	}
+	record->build_id_size = 8;
 	buffer.header.misc = 0;
 	assert_false(record_has_build_id(&buffer.header));
 }

@@ -120,15 +120,22 @@ struct recording {
 	bool one_cpu; /* without times the order of several rings is that in which they were read: samples may come before their process */
 };
 
+/* Sanitizers see with fewer samples what there is to be seen. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OFTEN "-F 2000"
+#else
+#define OFTEN "-F 5000"
+#endif
+
 static const struct recording recordings[] = {
-	{"-g -F 5000", ",time,ip,dso"},
-	{"-a -F 5000", ",time,ip,dso"},
+	{"-g " OFTEN, ",time,ip,dso"},
+	{"-a " OFTEN, ",time,ip,dso"},
 	{"-a -F 2000 --all-cgroups --namespaces --switch-events -T -d", ",time,ip,dso"},
 	{"-e '{cpu-clock,page-faults}:S' -c 100000", ",time,ip,dso"},
-	{"--no-timestamp -F 5000", ",ip,dso", true},
-	{"-z -a -F 5000", ",time,ip,dso"},
+	{"--no-timestamp " OFTEN, ",ip,dso", true},
+	{"-z -a " OFTEN, ",time,ip,dso"},
 	{"-e cpu-clock,page-faults,context-switches -c 100000 -d", ",time,ip,dso"},
-	{"--buildid-mmap -F 5000", ",time,ip,dso"},
+	{"--buildid-mmap " OFTEN, ",time,ip,dso"},
 };
 
 /* Code of BPF programs, which neighbours load and drop meanwhile. The kernel's perf doesn't know the times of records that the kernel made

@@ -44,7 +44,7 @@ def places(name, size):
 
 def some(things, turn):
     """With sanitizers, which take long to start, every third of the things, or sixth where races are looked for, others for the next turn. All of them in `make soak`."""
-    step = 1 if SOAK or not SANITIZED else 6 if "TSAN_OPTIONS" in os.environ else 3
+    step = 1 if SOAK or not SANITIZED else 6 if RACES else 3
     return things[turn % step::step]
 
 

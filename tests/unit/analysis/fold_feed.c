@@ -542,10 +542,17 @@ static char *rows_of(const struct reading *reading, struct fold *fold)
 	return out.data;
 }
 
+/* One thread adds and merges: ThreadSanitizer sees both sides of each choice, and not all of them together. */
+#ifdef __SANITIZE_THREAD__
+enum { VARIANTS_STEP = 3 };
+#else
+enum { VARIANTS_STEP = 1 };
+#endif
+
 /* A live view: what is looked up stays known from slice to slice, more often than that goes on. */
 static void merged_with_known_places(void **state)
 {
-	for (unsigned int variant = 0; variant < 4; variant++) {
+	for (unsigned int variant = 0; variant < 4; variant += VARIANTS_STEP) {
 		struct reading reading;
 		bool merges_first = variant & 2; /* as perf top: what is older becomes known, too */
 		open_reading(&reading, *state, false);

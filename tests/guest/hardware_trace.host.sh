@@ -58,7 +58,8 @@ for file in other*.data; do
 	whole "$file"
 done
 [ "$(ls -d other*.data | wc -l)" = 7 ] || fail "not all ways of recording are there"
-$theirs script -D -i - <stream.data 2>/dev/null | contains_stdin ' MNT 0x'
+# Through a pipe: of a file as standard input the kernel's tool reads the second trace in the wrong place, and may fail there.
+cat stream.data | $theirs script -D -i - 2>/dev/null | contains_stdin ' MNT 0x'
 
 # A buffer that was too small.
 numbers small.data >small

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "event/tracepoint/tracepoint.h"
+#include "session/turns.h"
 
 #include <linux/perf_event.h>
 
@@ -36,6 +37,7 @@ struct tracker {
 	VEC(struct binding) bindings; /* by event index */
 	VEC(struct binding) digested; /* the same for who digests samples, of events that were known at the beginning; they don't change */
 	bool digests;		      /* records of the session have digests of ours */
+	bool foresees;		      /* some handler does */
 	char apart[64];		      /* a line of the cache: from here on all changes with each record, while another thread digests */
 	struct sample sample;	      /* decoded last */
 	uint64_t sample_type;	      /* of its event */
@@ -251,6 +253,7 @@ void tracker_digest_ahead(struct tracker *tracker)
 		all_known &= event->attr.type != PERF_TYPE_TRACEPOINT || event->tracepoint;
 		bind(tracker, event, &binding);
 		vec_push(&tracker->digested, binding);
+		tracker->foresees |= binding.handler && binding.handler->foresee;
 		values = binding.count > values ? binding.count : values;
 	}
 	tracker->digests = all_known && session_digest_samples(tracker->session, digest, tracker, values);
@@ -270,14 +273,49 @@ void tracker_choose_events(struct tracker *tracker)
 	session_choose_events(tracker->session, has_handler, tracker);
 }
 
+static inline void foresee(const struct tracker *tracker, const struct session_turns *turns)
+{
+	enum { AHEAD = 12 }; /* fewer than what the session asks for ahead: it is there by then */
+	const struct sample_digest *digest = session_later_digest(turns, AHEAD);
+	const struct tracker_handler *handler = digest ? tracker->digested.data[digest->event].handler : NULL;
+	if (handler && handler->foresee)
+		handler->foresee(tracker->context, digest->values);
+}
+
+/* tracker_give() for digested samples that follow one another. */
+static void give_digested(struct tracker *tracker, struct session_turns *turns)
+{
+	struct record record;
+	while (session_next_turn(turns, &record)) {
+		const struct sample_digest *digest = record.digest;
+		const struct binding *binding = &tracker->digested.data[digest->event];
+		const struct tracker_event event = {.record = &record,
+						    .time = record.time,
+						    .pid = digest->pid,
+						    .tid = digest->tid,
+						    .cpu = digest->cpu,
+						    .values = digest->values,
+						    .fields = binding->fields,
+						    .tracker = tracker};
+		if (tracker->foresees)
+			foresee(tracker, turns);
+		tracker->decoded = false;
+		binding->handler->handle(tracker->context, &event);
+	}
+}
+
 struct error *tracker_run(struct tracker *tracker)
 {
 	struct record record;
 	struct error *error = NULL;
 	tracker_digest_ahead(tracker);
 	tracker_choose_events(tracker);
-	while (session_next_sample(tracker->session, &record, &error) == 1)
+	while (session_next_sample(tracker->session, &record, &error) == 1) {
 		tracker_give(tracker, &record);
+		struct session_turns *turns = tracker->digests ? session_digested_turns(tracker->session) : NULL;
+		if (turns)
+			give_digested(tracker, turns);
+	}
 	return error;
 }
 

@@ -6,6 +6,13 @@ static const char pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566"
 	"676869707172737475767778798081828384858687888990919293949596979899";
 
+#define ONES(a, b) a b "0", a b "1", a b "2", a b "3", a b "4", a b "5", a b "6", a b "7", a b "8", a b "9"
+#define TENS(a)                                                                                                                       \
+	ONES(a, "0"), ONES(a, "1"), ONES(a, "2"), ONES(a, "3"), ONES(a, "4"), ONES(a, "5"), ONES(a, "6"), ONES(a, "7"), ONES(a, "8"), \
+		ONES(a, "9")
+const char digits_threes[DIGITS_THREE_END][4] = {TENS("0"), TENS("1"), TENS("2"), TENS("3"), TENS("4"),
+						 TENS("5"), TENS("6"), TENS("7"), TENS("8"), TENS("9")};
+
 static unsigned int decimal_count(uint64_t value)
 {
 	static const uint64_t powers[] = {0,

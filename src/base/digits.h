@@ -17,9 +17,55 @@ static inline char *digits_put_short_hex(char *to, uint32_t value);
 static inline char *digits_put_address(char *to, uint64_t value);
 /* The last `count` decimal digits, zeros in front: fractions. Returns the end. */
 char *digits_put_fraction(char *to, uint32_t value, unsigned int count);
+/* The same for three digits and for six, of numbers that have no more: quicker. */
+static inline char *digits_put_three(char *to, uint32_t value);
+static inline char *digits_put_six(char *to, uint32_t value);
+/* digits_put_u64() for numbers most of which have up to three digits, or up to six in as many columns; of these there are from 3 to 11. */
+static inline char *digits_put_column(char *to, uint64_t value, unsigned int width);
 /* As printf's %.*f, for up to 9 digits behind the point; where that would round the decimal value of the number otherwise than the number
  * itself, the last digit may differ. NULL, and nothing is written: the number is negative or too large, 10^15 with its digits. */
 static inline char *digits_put_fixed(char *to, double value, unsigned int digits);
+
+/* Private: "000" to "999", each with a byte that means nothing. */
+enum { DIGITS_THREE_END = 1000 };
+extern const char digits_threes[DIGITS_THREE_END][4];
+
+static inline char *digits_put_three(char *to, uint32_t value)
+{
+	memcpy(to, digits_threes[value], sizeof(digits_threes[value]));
+	return to + 3;
+}
+
+static inline char *digits_put_six(char *to, uint32_t value)
+{
+	to = digits_put_three(to, value / DIGITS_THREE_END);
+	return digits_put_three(to, value % DIGITS_THREE_END);
+}
+
+/* Private: the same with spaces in front. */
+static inline void digits_put_blanked_three(char *to, uint32_t value)
+{
+	uint32_t word;
+	memcpy(&word, digits_threes[value], sizeof(word));
+	word ^= value < 10 ? 0x1010 : value < 100 ? 0x10 : 0; /* '0' to ' ' */
+	memcpy(to, &word, sizeof(word));
+}
+
+static inline char *digits_put_column(char *to, uint64_t value, unsigned int width)
+{
+	const uint64_t spaces = 0x2020202020202020;
+	char *end = to + width;
+	if (value >= (width < 6 ? DIGITS_THREE_END : DIGITS_THREE_END * DIGITS_THREE_END))
+		return digits_put_u64(to, value, width);
+	memcpy(to, &spaces, sizeof(spaces));
+	if (value < DIGITS_THREE_END) {
+		digits_put_blanked_three(end - 3, (uint32_t)value);
+	} else {
+		digits_put_blanked_three(end - 6, (uint32_t)value / DIGITS_THREE_END);
+		digits_put_three(end - 3, (uint32_t)value % DIGITS_THREE_END);
+	}
+	return end;
+}
 
 /* Private: eight hexadecimal digits in a word, as they stand in memory of a little-endian machine: the first one is its lowest byte. */
 static inline uint64_t digits_hex_word(uint32_t value)

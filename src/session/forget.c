@@ -15,8 +15,8 @@ bool session_forget(struct session *session, const struct machine_holder *holder
 	private->forgot_lost = session->lost;
 	for (size_t i = 0; i < private->jit_sources.len; i++)
 	private->jit_sources.data[i].dso->generation = session->machine->generation + 1;
-	machine_forget_but(session->machine, private->clock > KEPT_NS ? private->clock - KEPT_NS : 0, lost ? options->thread_gone : NULL,
-			   options->thread_gone_context, holder);
+	machine_forget_but(session->machine, private->turns.clock > KEPT_NS ? private->turns.clock - KEPT_NS : 0,
+			   lost ? options->thread_gone : NULL, options->thread_gone_context, holder);
 	jit_feed_renew(session);
 	return true;
 }

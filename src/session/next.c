@@ -20,8 +20,8 @@
 /* The model's time never goes back. */
 static void advance_clock(struct session *session, uint64_t time)
 {
-	if (time > session->private->clock)
-		session->private->clock = time;
+	if (time > session->private->turns.clock)
+		session->private->turns.clock = time;
 }
 
 static bool wants(const struct session *session, const struct record *record)
@@ -45,7 +45,7 @@ static bool deliver(struct session *session, const struct record_header *header,
 	uint64_t model_time = by_offset ? offset : time;
 	advance_clock(session, model_time);
 	if (!private->prepared || !model_time)
-		model_time = private->clock;
+		model_time = private->turns.clock;
 	if (type == RECORD_SAMPLE && model_time == time)
 		model_time = ties_time(&private->ties, time, offset, &session->private->near);
 	*ret = (struct record){
@@ -234,18 +234,19 @@ static bool has_turns(struct session *session)
 {
 	struct session_private *private = session->private;
 	size_t count;
-	if (private->turn < private->turn_end)
+	struct session_turns *turns = &private->turns;
+	if (turns->next < turns->end)
 		return true;
 	if (!private->ahead && private->reads_ahead)
 		session->private->ahead = ahead_create(session);
-	if (private->ahead && ahead_next(private->ahead, &private->turn, &private->turn_end) && private->turn < private->turn_end)
+	if (private->ahead && ahead_next(private->ahead, &turns->next, &turns->end) && turns->next < turns->end)
 		return true;
 	if (private->digests.size)
 		digests_give_back(&private->digests, &private->share);
-	private->turn = order_take_all(&private->order, &count);
-	private->turn_end = count ? private->turn + count : private->turn;
+	turns->next = order_take_all(&private->order, &count);
+	turns->end = count ? turns->next + count : turns->next;
 	if (private->digests.size)
-		digests_count(private->turn, count, &private->share);
+		digests_count(turns->next, count, &private->share);
 	return count;
 }
 
@@ -274,8 +275,8 @@ static void start(struct session *session)
 static inline void ask_for_turn(const struct session *session, ptrdiff_t distance)
 {
 	const struct session_private *private = session->private;
-	if (private->turn_end - private->turn > distance)
-		__builtin_prefetch(session->reader->records + session_turn_offset(&private->turn[distance]));
+	if (private->turns.end - private->turns.next > distance)
+		__builtin_prefetch(session->reader->records + session_turn_offset(&private->turns.next[distance]));
 }
 
 /* A record whose turn has come. */
@@ -301,37 +302,10 @@ static bool may_read_ahead(const struct session *session)
 	       !private->readings.present;
 }
 
-/* Asks for the memory of a later turn's digest, which the other thread's processor has. */
-static inline void ask_for_digest(const struct session_private *private)
-{
-	enum { AHEAD = 16 };
-	uint64_t number = private->turn_end - private->turn > AHEAD ? private->turn[AHEAD].offset & SESSION_SLOTS : 0;
-	const uint8_t *digest = (const uint8_t *)digests_at(&private->digests, number ? number : 1);
-	__builtin_prefetch(digest);
-	__builtin_prefetch(digest + private->digests.size - 1);
-}
-
 /* The shortest way: all that is asked of the sample is known already. */
-static inline bool next_digested(struct session *session, struct record *ret)
+static inline bool next_digested(struct session_private *private, struct record *ret)
 {
-	struct session_private *private = session->private;
-	const struct order_item *item = private->turn;
-	uint64_t number = item == private->turn_end ? 0 : item->offset & SESSION_SLOTS;
-	if (!number || !private->takes_digests)
-		return false;
-	const struct sample_digest *digest = digests_at(&private->digests, number);
-	ask_for_digest(private);
-	private->turn++;
-	advance_clock(session, item->time);
-	uint64_t offset = session_turn_offset(item);
-	*ret = (struct record){.header = (const struct record_header *)(session->reader->records + offset),
-			       .time = item->time,
-			       .model_time = private->clock,
-			       .offset = offset,
-			       .is_sample = true,
-			       .event = session->reader->events.events.data[digest->event],
-			       .digest = digest};
-	return true;
+	return private->takes_digests && session_next_turn(&private->turns, ret);
 }
 
 /* The short way for most records; false when the next one isn't plain, or isn't known. */
@@ -340,8 +314,8 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	enum { AHEAD = 12 };
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
-	const struct order_item *item = private->turn;
-	if (item == private->turn_end || item->offset & SESSION_AT_ONCE)
+	const struct order_item *item = private->turns.next;
+	if (item == private->turns.end || item->offset & SESSION_AT_ONCE)
 		return false;
 	uint64_t offset = session_turn_offset(item);
 	if (!reader_sample_size(reader, offset))
@@ -351,10 +325,14 @@ static inline bool next_plain(struct session *session, struct record *ret)
 	if (!event || mapping_u16(&header->size) < reader->layouts[event->index].variable)
 		return false;
 	ask_for_turn(session, AHEAD);
-	private->turn++;
+	private->turns.next++;
 	advance_clock(session, item->time);
-	*ret = (struct record){
-		.header = header, .time = item->time, .model_time = private->clock, .offset = offset, .is_sample = true, .event = event};
+	*ret = (struct record){.header = header,
+			       .time = item->time,
+			       .model_time = private->turns.clock,
+			       .offset = offset,
+			       .is_sample = true,
+			       .event = event};
 	return true;
 }
 
@@ -362,9 +340,9 @@ static inline bool next_plain(struct session *session, struct record *ret)
 static bool deliver_turn(struct session *session, struct record *ret)
 {
 	struct session_private *private = session->private;
-	const struct order_item item = *private->turn;
+	const struct order_item item = *private->turns.next;
 	uint64_t offset = session_turn_offset(&item), time = item.time;
-	private->turn++;
+	private->turns.next++;
 	if (item.offset & SESSION_AT_ONCE) {
 		advance_clock(session, time);
 		time = 0;
@@ -500,6 +478,9 @@ bool session_digest_samples(struct session *session, session_digester *digester,
 	if (private->started || private->digests.size)
 		return false;
 	digests_init(&private->digests, digester, context, values);
+	private->turns.reader = session->reader;
+	private->turns.digests = private->digests.data;
+	private->turns.digest_size = private->digests.size;
 	return private->takes_digests = true;
 }
 
@@ -512,12 +493,18 @@ void session_end_digests(struct session *session)
 	private->takes_digests = false;
 }
 
+struct session_turns *session_digested_turns(struct session *session)
+{
+	struct session_private *private = session->private;
+	return private->takes_digests && private->plain && !private->jit_sources.len ? &private->turns : NULL;
+}
+
 int session_next_sample(struct session *session, struct record *ret, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	int found = 1;
 	private->copies = false;
-	if (!private->plain || !(next_digested(session, ret) || next_plain(session, ret))) {
+	if (!private->plain || !(next_digested(private, ret) || next_plain(session, ret))) {
 		private->reads_ahead = may_read_ahead(session);
 		while ((found = session_gather(session, false, ret, ret_error)) > 0 && !ret->is_sample)
 			take_note(session, ret);

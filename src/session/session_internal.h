@@ -10,6 +10,7 @@
 #include "session/session.h"
 #include "session/slices.h"
 #include "session/ties.h"
+#include "session/turns.h"
 
 #include <pthread.h>
 
@@ -146,7 +147,7 @@ struct session_private {
 	bool digests_now;	     /* what is hopped over is digested */
 	pthread_mutex_t digest_lock; /* held while samples are digested */
 	char apart_from_digests[SESSION_LINE];
-	const struct order_item *turn, *turn_end;		  /* whose turn comes next, as far as is known */
+	struct session_turns turns;				  /* whose turn comes next */
 	bool reads_ahead;					  /* ahead.h may be used … */
 	struct ahead *ahead;					  /* … and is: `source` and `order` are its thread's */
 	struct digests_share share;				  /* of turns that aren't `ahead`'s */
@@ -159,7 +160,6 @@ struct session_private {
 	bool copies;			 /* such copies are delivered */
 	bool plain;			 /* session_next_sample() may take the short way */
 	uint64_t round_begin, forgotten; /* session_next_sample(): what may be forgotten next, and what is */
-	uint64_t clock;			 /* the newest time delivered */
 	uint64_t parted;		 /* the newest time that session_part_times() gave, and whether a sample has it */
 	bool parted_sample;
 	uint64_t forgot_lost; /* session->lost when the machine forgot last */
@@ -209,14 +209,6 @@ static inline uint64_t session_time_at(const struct record_header *header, const
 }
 /* The time of a record of the stream; 0 = none. */
 uint64_t session_record_time(const struct session *session, const struct record_header *header);
-/* What tells the record of an item in the order: its offset (no recording has 2^45 bytes), above the place of its digest among those that
- * are kept, + 1; 0 = it has none. With SESSION_AT_ONCE the record was met at that place and isn't in the order. */
-enum { SESSION_SLOT_BITS = 18, SESSION_SLOTS = (1 << SESSION_SLOT_BITS) - 1 };
-#define SESSION_AT_ONCE (1ull << 63)
-static inline uint64_t session_turn_offset(const struct order_item *item)
-{
-	return (item->offset & ~SESSION_AT_ONCE) >> SESSION_SLOT_BITS;
-}
 /* Whose turns come, up to `room` of them, as long as what is read can't change the events; fewer: something else follows. The time of one
  * that was met at once is what the model's time has come to then. To ret_share is added which digests they have. */
 size_t session_read_ahead(struct session *session, struct order_item *ret, size_t room, struct digests_share *ret_share);

@@ -35,6 +35,7 @@ struct mapped_task {
 struct mapped_cpu {
 	struct mapped_task *task; /* that runs there; NULL = unknown */
 	bool seen;
+	unsigned int column;
 };
 
 struct map_command {
@@ -52,7 +53,8 @@ struct map_command {
 	struct script_ids colored_pids;
 	char letter, digit;		/* of the next name */
 	uint64_t shown_lines, left_out; /* switches on CPUs that have no column */
-	struct strbuf text;		/* of the line that is made */
+	struct strbuf cells;		/* of all columns, as they are in a line but for its mark */
+	struct strbuf text;		/* of lines: the last one is being made; flush() */
 	struct sched_rows rows;		/* --format */
 };
 
@@ -112,34 +114,46 @@ static bool is_marked(const struct map_command *command, uint32_t cpu, const str
 	return command->color_cpus && has_bit(command->colored, cpu);
 }
 
-static void add_columns(struct map_command *command, uint32_t at, bool left)
+/* "*A0 ": as long as each cell is. */
+enum { CELL = 4 };
+static const char unknown[] = "  ", other[] = "- ";
+
+static void put_cell(char *to, char mark, const char *name)
+{
+	const char cell[CELL] = {mark, name[0], name[1], ' '};
+	memcpy(to, cell, CELL);
+}
+
+static void color_cell(const struct map_command *command, unsigned int column, struct strbuf *out, const char *cell)
 {
 	static const char mark[] = "\033[1;34m", unmark[] = "\033[m";
-	enum { COLUMN = 4 };
-	struct strbuf *out = &command->text;
-	out->len = 0;
-	strbuf_add_str(out, "  ");
-	for (unsigned int i = 0; i < command->columns; i++) {
-		uint32_t cpu = command->compact ? command->order[i] : i;
-		const struct mapped_task *task = command->cpu[cpu].task;
-		const char *name = !task ? "  " : left && cpu == at ? "- " : task->name;
-		const char column[COLUMN] = {cpu == at ? '*' : ' ', name[0], name[1], ' '};
-		bool marked = command->colors && is_marked(command, cpu, task);
-		if (marked)
-			strbuf_add_str(out, mark);
-		memcpy(strbuf_reserve(out, COLUMN), column, COLUMN);
-		strbuf_advance(out, COLUMN);
-		if (marked)
-			strbuf_add_str(out, unmark);
-	}
+	uint32_t cpu = command->compact ? command->order[column] : column;
+	bool marked = is_marked(command, cpu, command->cpu[cpu].task);
+	strbuf_add_str(out, marked ? mark : "");
+	strbuf_add(out, cell, CELL);
+	strbuf_add_str(out, marked ? unmark : "");
+}
+
+/* The cell of the CPU at which something happens is marked. */
+static void add_cells(struct map_command *command, uint32_t at, bool left)
+{
+	const struct mapped_cpu *cpu = &command->cpu[at];
+	char *cells = command->cells.data, *own = cells + cpu->column * (size_t)CELL;
+	put_cell(own, '*', left ? other : cpu->task->name);
+	strbuf_add_literal(&command->text, "  ");
+	if (!command->colors)
+		strbuf_add(&command->text, cells, command->cells.len);
+	for (unsigned int i = 0; command->colors && i < command->columns; i++)
+		color_cell(command, i, &command->text, cells + i * (size_t)CELL);
+	put_cell(own, ' ', cpu->task->name);
 }
 
 static void add_time(struct strbuf *out, uint64_t time)
 {
 	enum { TIME_COLUMNS = 12 };
-	strbuf_add_str(out, "  ");
+	strbuf_add_literal(out, "  ");
 	sched_add_time(out, time, TIME_COLUMNS);
-	strbuf_add_str(out, " secs ");
+	strbuf_add_literal(out, " secs ");
 }
 
 static void add_explanation(struct strbuf *out, struct mapped_task *task, const struct untrusted *comm)
@@ -150,10 +164,19 @@ static void add_explanation(struct strbuf *out, struct mapped_task *task, const 
 	strbuf_printf(out, ":%u", task->task.tid);
 }
 
+static void flush(struct map_command *command)
+{
+	fwrite_unlocked(command->text.data, 1, command->text.len, stdout);
+	command->text.len = 0;
+}
+
+/* Lines of a recording in a file are printed many at a time. */
 static void end_line(struct map_command *command)
 {
+	enum { PORTION = 32 << 10 };
 	strbuf_add_char(&command->text, '\n');
-	fwrite_unlocked(command->text.data, 1, command->text.len, stdout);
+	if (command->text.len >= PORTION || !command->opening.session->reader->stable)
+		flush(command);
 }
 
 static uint32_t count_names(const struct thread *thread, uint64_t time)
@@ -174,16 +197,25 @@ static void explain(struct strbuf *out, struct mapped_task *task, const struct u
 	task->renamed = names;
 }
 
+static void set_columns(struct map_command *command, unsigned int columns)
+{
+	for (; command->columns < columns; command->columns++) {
+		put_cell(strbuf_reserve(&command->cells, CELL), ' ', unknown);
+		strbuf_advance(&command->cells, CELL);
+	}
+}
+
 /* A column for a CPU that wasn't seen before. */
 static bool add_column(struct map_command *command, uint32_t cpu)
 {
-	bool is_new = !command->cpu[cpu].seen;
-	command->cpu[cpu].seen = true;
-	if (command->compact && is_new)
-		command->order[command->columns++] = cpu;
-	else if (!command->compact && cpu >= command->columns)
-		command->columns = cpu + 1;
-	return is_new;
+	struct mapped_cpu *mapped = &command->cpu[cpu];
+	if (mapped->seen)
+		return false;
+	mapped->seen = true;
+	mapped->column = command->compact ? command->columns : cpu;
+	command->order[mapped->column] = cpu;
+	set_columns(command, mapped->column < command->columns ? command->columns : mapped->column + 1);
+	return true;
 }
 
 /* For programs: who runs on the CPU from now on. */
@@ -228,6 +260,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	command->cpu[cpu].task = in;
 	if (!*in->name)
 		name_task(command, in, comm);
+	put_cell(command->cells.data + command->cpu[cpu].column * (size_t)CELL, ' ', in->name); /* also where no line is shown */
 	if ((command->cpus && !has_bit(command->shown, cpu)) || (!comes && !goes))
 		return;
 	command->shown_lines++;
@@ -236,7 +269,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 		return;
 	}
 	if (comes) {
-		add_columns(command, cpu, false);
+		add_cells(command, cpu, false);
 		add_time(&command->text, event->time);
 		explain(&command->text, in, comm, time);
 		if (command->compact && is_new_cpu)
@@ -244,7 +277,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 		end_line(command);
 	}
 	if (goes) {
-		add_columns(command, cpu, true);
+		add_cells(command, cpu, true);
 		add_time(&command->text, event->time);
 		end_line(command);
 	}
@@ -258,7 +291,7 @@ static struct error *show(struct map_command *command)
 	uint32_t online = command->opening.session->reader->features.cpus_online;
 	command->cpu = mem_zalloc_array(SCHED_CPUS, sizeof(*command->cpu));
 	command->order = mem_zalloc_array(SCHED_CPUS, sizeof(*command->order));
-	command->columns = command->compact ? 0 : online < SCHED_CPUS ? online : SCHED_CPUS;
+	set_columns(command, command->compact ? 0 : online < SCHED_CPUS ? online : SCHED_CPUS);
 	command->letter = 'A';
 	command->digit = '0';
 	command->colors = color_wanted(COLOR_ON_TERMINALS);
@@ -271,6 +304,7 @@ static struct error *show(struct map_command *command)
 		pager_start("sched");
 	if (!error)
 		error = tracker_run(tracker);
+	flush(command);
 	if (!error)
 		error = sched_rows_finish(&command->rows);
 	if (!error && command->left_out)
@@ -284,6 +318,7 @@ static struct error *show(struct map_command *command)
 	sched_tasks_deinit(&command->states);
 	free(command->cpu);
 	free(command->order);
+	strbuf_deinit(&command->cells);
 	strbuf_deinit(&command->text);
 	return error;
 }

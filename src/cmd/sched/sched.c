@@ -14,7 +14,6 @@
 
 #include "app/pager.h"
 #include "base/cleanup.h"
-#include "base/digits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -92,6 +91,8 @@ struct error *sched_open(struct opening *opening, const struct sched_input *comm
 
 /* ---- text: made by hand, a line may come for each of millions of events ---- */
 
+enum { CPU_ROOM = 4 };
+
 void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits)
 {
 	char *text = strbuf_reserve(out, width + digits + 1 + DIGITS_ROOM);
@@ -109,18 +110,14 @@ void sched_add_blanks(struct strbuf *out, size_t start, size_t width)
 
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
 {
-	enum { NS_PER_US = 1000, US_PER_S = 1000000, DIGITS = 6 };
-	uint64_t us = time / NS_PER_US;
-	sched_add_fraction(out, us / US_PER_S, width - DIGITS - 1, us % US_PER_S, DIGITS);
+	char *to = strbuf_reserve(out, width + DIGITS_ROOM);
+	strbuf_advance(out, (size_t)(sched_put_time(to, time, width) - to));
 }
 
 void sched_add_cpu(struct strbuf *out, uint32_t cpu)
 {
-	enum { DIGITS = 4, FITS = 10000 };
-	strbuf_add_literal(out, " [");
-	char *text = strbuf_reserve(out, DIGITS + DIGITS_ROOM);
-	strbuf_advance(out, (size_t)((cpu < FITS ? digits_put_fraction(text, cpu, DIGITS) : digits_put_u64(text, cpu, 0)) - text));
-	strbuf_add_literal(out, "] ");
+	char *to = strbuf_reserve(out, CPU_ROOM + DIGITS_ROOM);
+	strbuf_advance(out, (size_t)(sched_put_cpu(to, cpu) - to));
 }
 
 /* ---- perf sched record, perf sched script ---- */

@@ -5,6 +5,8 @@
 #include "app/command.h"
 #include "app/format_option.h"
 #include "app/groups.h"
+#include "base/digits.h"
+#include "base/strbuf.h"
 #include "cmd/opening.h"
 
 /* What all subcommands that read a recording share. */
@@ -43,14 +45,38 @@ void sched_input_init(struct sched_input *common);
 /* Opens the recording for reading in the order of time, confined; *ret_done: it was dumped, which is all. */
 struct error *sched_open(struct opening *opening, const struct sched_input *common, bool with_stacks, bool *ret_done);
 
-/* Parts of a line: "12.034" with `whole` right-aligned in `width` and `part` in so many digits; and blanks up to `width` bytes behind
- * `start`. */
+/* Parts of a line, of which there may be one for each of millions of events; those that put need the room that base/digits.h tells of, and
+ * return where the next part goes. "12.034", with `whole` right-aligned in `width` and `part` in so many digits; */
 void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits);
-/* " [0003] ". */
-void sched_add_cpu(struct strbuf *out, uint32_t cpu);
-void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
-/* Seconds to the microsecond, right-aligned in `width`. */
+/* the same with three digits, of a whole in 3 to 11 columns; */
+static inline char *sched_put_thousandths(char *to, uint64_t thousandths, unsigned int width)
+{
+	to = digits_put_column(to, thousandths / 1000, width);
+	*to++ = '.';
+	return digits_put_three(to, thousandths % 1000);
+}
+/* seconds to the microsecond, right-aligned in `width`; */
+static inline char *sched_put_time(char *to, uint64_t time, unsigned int width)
+{
+	enum { NS_PER_US = 1000, US_PER_S = 1000000, DIGITS = 6 };
+	uint64_t us = time / NS_PER_US;
+	to = digits_put_column(to, us / US_PER_S, width - DIGITS - 1);
+	*to++ = '.';
+	return digits_put_six(to, (uint32_t)(us % US_PER_S));
+}
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width);
+/* " [0003] "; */
+static inline char *sched_put_cpu(char *to, uint32_t cpu)
+{
+	enum { MOST = 1000 };
+	memcpy(to, " [0", 3);
+	to = cpu < MOST ? digits_put_three(to + 3, cpu) : digits_put_u64(to + 2, cpu, 0);
+	memcpy(to, "] ", 2);
+	return to + 2;
+}
+void sched_add_cpu(struct strbuf *out, uint32_t cpu);
+/* blanks up to `width` bytes behind `start`. */
+void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
 
 /* Those whose files are in this folder; made by the build. */
 extern const struct command *const sched_subcommands[];

@@ -105,11 +105,25 @@ static void add_task_column(struct timehist_command *command, const struct threa
 }
 
 /* Milliseconds, cut off behind the microseconds. */
-static void add_ms(struct strbuf *out, uint64_t ns, unsigned int width)
+static char *put_ms(char *to, uint64_t ns, unsigned int width)
 {
-	enum { DIGITS = 3 };
-	sched_add_fraction(out, ns / NS_PER_MS, width, ns % NS_PER_MS / NS_PER_US, DIGITS);
-	strbuf_add_char(out, ' ');
+	to = sched_put_thousandths(to, ns / NS_PER_US, width);
+	*to++ = ' ';
+	return to;
+}
+
+/* How long it waited, was delayed and ran. */
+static void add_times(struct timehist_command *command, const struct sched_line *line)
+{
+	enum { MS_COLUMNS = 6, WIDE_MS_COLUMNS = 9, TIMES = 4 };
+	struct strbuf *out = &command->text;
+	char *begin = strbuf_reserve(out, TIMES * (WIDE_MS_COLUMNS + DIGITS_ROOM)), *to = begin;
+	to = put_ms(to, line->wait, MS_COLUMNS);
+	to = put_ms(to, line->delay, MS_COLUMNS);
+	if (command->before_migrations)
+		to = put_ms(to, line->before_migration, WIDE_MS_COLUMNS);
+	to = put_ms(to, line->run, MS_COLUMNS);
+	strbuf_advance(out, (size_t)(to - begin));
 }
 
 static void print_ms(uint64_t ns, int width)
@@ -195,20 +209,15 @@ static void add_priority(struct strbuf *out, const struct sched_line *line)
 	strbuf_printf(out, " %-8s ", text);
 }
 
-/* A run that has ended: how long it waited, was delayed and ran. */
+/* A run that has ended. */
 static void add_switch(struct timehist_command *command, const struct sched_line *line)
 {
-	enum { MS_COLUMNS = 6, WIDE_MS_COLUMNS = 9 };
 	struct strbuf *out = &command->text;
 	add_visual(command, line->cpu, line->idle ? 'i' : 's');
 	add_task_column(command, line->thread, line->comm, line->idle);
 	if (command->show_priority)
 		add_priority(out, line);
-	add_ms(out, line->wait, MS_COLUMNS);
-	add_ms(out, line->delay, MS_COLUMNS);
-	if (command->before_migrations)
-		add_ms(out, line->before_migration, WIDE_MS_COLUMNS);
-	add_ms(out, line->run, MS_COLUMNS);
+	add_times(command, line);
 	if (command->state)
 		strbuf_printf(out, " %5c ", line->idle ? 'I' : line->state);
 	if (command->next)
@@ -251,8 +260,8 @@ void timehist_print_line(void *context, const struct sched_line *line)
 	struct timehist_command *command = context;
 	struct strbuf *out = &command->text;
 	timehist_print_header(command);
-	sched_add_time(out, line->time, TIME_COLUMNS);
-	sched_add_cpu(out, line->cpu);
+	char *begin = strbuf_reserve(out, TIME_COLUMNS + DIGITS_ROOM), *to = sched_put_time(begin, line->time, TIME_COLUMNS);
+	strbuf_advance(out, (size_t)(sched_put_cpu(to, line->cpu) - begin));
 	if (line->kind == SCHED_LINE_SWITCH)
 		add_switch(command, line);
 	else

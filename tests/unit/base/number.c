@@ -134,11 +134,40 @@ static void digits(void **state)
 	assert_string_equal(seen, "123456");
 }
 
+/* What looks digits up by threes: each number of three, and others around the bounds where another way is taken. */
+static void digits_by_threes(void **state)
+{
+	char seen[11 + DIGITS_ROOM], expected[64];
+	for (uint32_t value = 0; value < 1000; value++) {
+		snprintf(expected, sizeof(expected), "%03u", value);
+		*digits_put_three(seen, value) = '\0';
+		assert_string_equal(seen, expected);
+	}
+	for (uint64_t value = 0; value < 10000000; value = value < 1100 ? value + 1 : value * 3 - value / 2) {
+		snprintf(expected, sizeof(expected), "%06" PRIu64, value % 1000000);
+		*digits_put_six(seen, (uint32_t)(value % 1000000)) = '\0';
+		assert_string_equal(seen, expected);
+		for (int width = 3; width <= 11; width++) {
+			snprintf(expected, sizeof(expected), "%*" PRIu64, width, value);
+			*digits_put_column(seen, value, (unsigned int)width) = '\0';
+			assert_string_equal(seen, expected);
+		}
+	}
+	*digits_put_column(seen, UINT64_MAX, 6) = '\0';
+	assert_string_equal(seen, "18446744073709551615");
+}
+
 int base_number_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digits),     cmocka_unit_test(integers), cmocka_unit_test(fractions), cmocka_unit_test(units),
-		cmocka_unit_test(timestamps), cmocka_unit_test(lists),	  cmocka_unit_test(formats),
+		cmocka_unit_test(digits_by_threes),
+		cmocka_unit_test(digits),
+		cmocka_unit_test(integers),
+		cmocka_unit_test(fractions),
+		cmocka_unit_test(units),
+		cmocka_unit_test(timestamps),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(formats),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

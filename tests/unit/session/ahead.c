@@ -124,7 +124,7 @@ struct walk {
 	uint64_t others;
 	uint64_t told; /* hash of what else comes, and when */
 	uint64_t broken, counted, records;
-	uint64_t digested;
+	uint64_t digested, by_turns;
 };
 
 static void hash_other(void *context, const struct record *record)
@@ -157,8 +157,18 @@ struct way {
 	void (*make)(struct strbuf *out);
 	unsigned int jobs;
 	bool choose, digest;
+	bool by_turns; /* samples that are digested come by session_next_turn(), as far as they do */
 	uint64_t ends; /* sample behind which no digests are asked for any more; 0 = never */
 };
+
+static bool next(struct session *session, bool by_turns, struct walk *walk, struct record *ret, struct error **ret_error)
+{
+	struct session_turns *turns = by_turns ? session_digested_turns(session) : NULL;
+	if (!turns || !session_next_turn(turns, ret))
+		return session_next_sample(session, ret, ret_error) > 0;
+	walk->by_turns++;
+	return true;
+}
 
 static struct walk walk_so(struct way way)
 {
@@ -173,7 +183,7 @@ static struct walk walk_so(struct way way)
 	}
 	if (way.choose)
 		session_choose_events(session, is_named_wanted, NULL);
-	for (uint64_t i = 1; session_next_sample(session, &record, &error) > 0; i++) {
+	for (uint64_t i = 1; next(session, way.by_turns, &walk, &record, &error); i++) {
 		if (record.digest) {
 			check_digest(&record);
 			assert_true(way.digest && (!way.ends || i <= way.ends));
@@ -263,12 +273,16 @@ static void test_digests(void **state)
 		struct walk alone = walk_so((struct way){makes[i], .jobs = 1, .digest = true});
 		struct walk ahead = walk_so((struct way){makes[i], .jobs = 2, .digest = true});
 		struct walk chosen = walk_so((struct way){makes[i], .jobs = 2, .choose = true, .digest = true});
-		struct walk ended = walk_so((struct way){makes[i], .jobs = 2, .digest = true, .ends = 10000});
+		struct walk ended = walk_so((struct way){makes[i], .jobs = 2, .digest = true, .by_turns = true, .ends = 10000});
+		struct walk turns = walk_so((struct way){makes[i], .jobs = 2, .digest = true, .by_turns = true});
 		assert_true(alone.digested > alone.samples / 2 && ahead.digested > ahead.samples / 2);
 		check_same(&plain, &alone);
 		check_same(&plain, &ahead);
 		check_same(&plain, &chosen);
 		check_same(&plain, &ended);
+		check_same(&plain, &turns);
+		assert_int_equal(turns.digested, ahead.digested);
+		assert_true(turns.by_turns > turns.digested / 2 && ended.by_turns);
 	}
 }
 
@@ -280,8 +294,8 @@ static void check_turn(struct session *session, const struct order_item *item)
 	struct record with, without;
 	for (int i = 0; i < 2; i++) {
 		private->takes_digests = !i;
-		private->turn = item;
-		private->turn_end = item + 1;
+		private->turns.next = item;
+		private->turns.end = item + 1;
 		assert_true(session_next_sample(session, i ? &without : &with, &error) > 0);
 	}
 	private->takes_digests = true;

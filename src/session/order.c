@@ -15,6 +15,7 @@ void order_deinit(struct order *order)
 {
 	vec_deinit(&order->incoming);
 	vec_deinit(&order->scratch);
+	vec_deinit(&order->spare);
 	vec_deinit(&order->bounds);
 	for (size_t i = 0; i < 2; i++)
 		vec_deinit(&order->ready[i].items);
@@ -121,25 +122,38 @@ static size_t run_count_until(const struct order_run *run, uint64_t limit)
 	return partition_point(i, run_left(run), run->items.data[run->at + i].time <= limit);
 }
 
-/* Takes `count` items from the run into the first of what is ready. */
+static void copy_items(const struct order_item *items, size_t count, order_items *ret)
+{
+	if (!count) /* there may be no memory yet */
+		return;
+	vec_reserve(ret, count);
+	memcpy(ret->data, items, count * sizeof(*items));
+	ret->len = count;
+}
+
+/* Takes `count` items from the run into the first of what is ready. All of a run that comes first are handed over as they lie. */
 static void take(struct order *order, struct order_run *run, size_t count)
 {
 	struct order_run *ready = &order->ready[0];
 	const struct order_item *items = run->items.data + run->at;
-	run->at += count;
 	order->held -= count;
-	if (!ready->items.len) {
-		vec_reserve(&ready->items, count);
-		memcpy(ready->items.data, items, count * sizeof(*items));
-		ready->items.len = count;
+	if (!ready->items.len && count == run_left(run)) {
+		struct order_run unused = *ready;
+		*ready = *run;
+		*run = unused;
 		return;
 	}
-	vec_reserve(&order->scratch, ready->items.len + count);
-	merge(ready->items.data, ready->items.len, items, count, order->scratch.data);
-	order->scratch.len = ready->items.len + count;
+	run->at += count;
+	if (!ready->items.len) {
+		copy_items(items, count, &ready->items);
+		return;
+	}
+	vec_reserve(&order->scratch, run_left(ready) + count);
+	merge(ready->items.data + ready->at, run_left(ready), items, count, order->scratch.data);
+	order->scratch.len = run_left(ready) + count;
 	order_items merged = order->scratch;
 	order->scratch = ready->items;
-	ready->items = merged;
+	*ready = (struct order_run){.items = merged};
 }
 
 static void drop_empty_runs(struct order *order)
@@ -147,10 +161,12 @@ static void drop_empty_runs(struct order *order)
 	size_t kept = 0;
 	for (size_t i = 0; i < order->runs.len; i++) {
 		struct order_run *run = &order->runs.data[i];
-		if (run_left(run))
+		if (run_left(run)) {
 			order->runs.data[kept++] = *run;
-		else
-			vec_deinit(&run->items);
+			continue;
+		}
+		vec_deinit(&order->spare);
+		order->spare = run->items;
 	}
 	order->runs.len = kept;
 }
@@ -174,24 +190,33 @@ static void compact_runs(struct order *order)
 	}
 }
 
-/* The round that was finished, sorted: `count` of its items are ready, as they lie, and the rest becomes a run in memory of its size. */
+static void add_run(struct order *order, struct order_run run)
+{
+	vec_push(&order->runs, run);
+	compact_runs(order);
+}
+
+/* The round that was finished, sorted: `count` of its items are ready, and the rest becomes a run. The larger part stays as it lies. */
 static void take_round(struct order *order, size_t count)
 {
 	struct order_run *ready = &order->ready[1], rest = {0};
 	order_items round = order->incoming;
 	size_t left = round.len - count;
-	order->incoming = ready->items;
-	order->incoming.len = 0;
 	order->held -= count;
-	if (left) {
-		vec_reserve(&rest.items, left);
-		memcpy(rest.items.data, round.data + count, left * sizeof(*round.data));
-		rest.items.len = left;
-		vec_push(&order->runs, rest);
-		compact_runs(order);
+	if (left > count) {
+		copy_items(round.data, count, &ready->items);
+		rest = (struct order_run){.items = round, .at = count};
+		order->incoming = order->spare;
+		order->spare = (order_items){0};
+	} else {
+		copy_items(round.data + count, left, &rest.items);
+		round.len = count;
+		order->incoming = ready->items;
+		*ready = (struct order_run){.items = round};
 	}
-	round.len = count;
-	*ready = (struct order_run){.items = round};
+	order->incoming.len = 0;
+	if (left)
+		add_run(order, rest);
 }
 
 /* What a single large round has left behind, as the one with all that runs already. */
@@ -206,7 +231,7 @@ static void shed(order_items *items, size_t needed)
 
 static void release(struct order *order, uint64_t limit)
 {
-	order_items *const unused[] = {&order->scratch, &order->ready[0].items, &order->ready[1].items};
+	order_items *const unused[] = {&order->scratch, &order->spare, &order->ready[0].items, &order->ready[1].items};
 	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
 		shed(unused[i], order->held);
 	order->ready[1].at = order->ready[1].items.len = 0;

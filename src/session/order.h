@@ -40,6 +40,7 @@ struct order_run {
 struct order {
 	order_items incoming; /* since the last round, as they came */
 	order_items scratch;
+	order_items spare;	    /* of a run that is gone: the memory */
 	VEC(size_t) bounds;	    /* of ascending stretches, while sorting */
 	VEC(struct order_run) runs; /* of earlier rounds; each at least twice as long as the next */
 	struct order_run ready[2];  /* what may go: two runs, merged on the way out */

@@ -19,7 +19,8 @@ struct section {
 };
 
 struct wait {
-	struct lock_row *row;
+	uint64_t key;
+	struct lock_row *row; /* NULL = unused */
 	uint64_t since;
 };
 
@@ -29,8 +30,8 @@ struct known_stack {
 	bool is_chosen;
 };
 
-/* Few rows have most waits. */
-enum { RECENT_ROWS = 256 };
+/* Few rows have most waits, and few threads wait at a time. */
+enum { RECENT_ROWS = 256, WAITS = 256 };
 
 struct recent_row {
 	uint64_t key;
@@ -49,8 +50,9 @@ struct lock_contention {
 	VEC(struct known_stack) stacks;
 	struct arena arena;
 	struct lock_rows rows;
-	struct map64 rows_by_key; /* by hash of what the row is about */
-	struct map64 waiting;	  /* by hash of thread and lock → struct wait * */
+	struct map64 rows_by_key;   /* by hash of what the row is about */
+	struct wait waiting[WAITS]; /* by hash of thread and lock; … */
+	struct map64 also_waiting;  /* … where another one has its place → struct wait * */
 	VEC(struct wait *) free_waits;
 	struct recent_row recent[RECENT_ROWS];
 	bool lacks_cgroups; /* they are asked for, and a sample has none */
@@ -232,6 +234,42 @@ static uint64_t wait_key(const struct tracker_event *event, uint64_t address)
 	return hash_combine(event->tid ? event->tid : 1ull << 32 | event->cpu, address);
 }
 
+/* Of the thread that waits for the lock; NULL: it does already. To be filled. */
+static struct wait *begin_wait(struct lock_contention *contention, uint64_t key)
+{
+	struct wait *wait = &contention->waiting[key % WAITS];
+	bool is_new;
+	if (wait->row && wait->key == key)
+		return NULL;
+	if (!wait->row && (!contention->also_waiting.count || !map64_find(&contention->also_waiting, key)))
+		return wait;
+	uint64_t *slot = map64_insert(&contention->also_waiting, key, &is_new);
+	if (!is_new)
+		return NULL;
+	wait = contention->free_waits.len ? contention->free_waits.data[--contention->free_waits.len]
+					  : arena_alloc(&contention->arena, sizeof(*wait));
+	*slot = (uintptr_t)wait;
+	return wait;
+}
+
+static bool end_wait(struct lock_contention *contention, uint64_t key, struct wait *ret)
+{
+	struct wait *wait = &contention->waiting[key % WAITS];
+	if (wait->row && wait->key == key) {
+		*ret = *wait;
+		wait->row = NULL;
+		return true;
+	}
+	const uint64_t *slot = contention->also_waiting.count ? map64_find(&contention->also_waiting, key) : NULL;
+	if (!slot)
+		return false;
+	wait = (void *)(uintptr_t)*slot;
+	*ret = *wait;
+	map64_remove(&contention->also_waiting, key);
+	vec_push(&contention->free_waits, wait);
+	return true;
+}
+
 static void on_begin(void *context, const struct tracker_event *event)
 {
 	struct lock_contention *contention = context;
@@ -245,31 +283,22 @@ static void on_begin(void *context, const struct tracker_event *event)
 		depends_on_stacks(contention) ? know_stack(contention, event) : (struct known_stack){.is_chosen = true};
 	if (!stack.is_chosen)
 		return;
-	bool is_new;
-	uint64_t *slot = map64_insert(&contention->waiting, wait_key(event, address), &is_new);
-	if (!is_new)
+	uint64_t key = wait_key(event, address);
+	struct wait *wait = begin_wait(contention, key);
+	if (!wait)
 		return;
-	struct wait *wait = contention->free_waits.len ? contention->free_waits.data[--contention->free_waits.len]
-						       : arena_alloc(&contention->arena, sizeof(*wait));
-	*slot = (uintptr_t)wait;
-	*wait = (struct wait){find_row(contention, event, &stack, address, flags), event->time};
+	*wait = (struct wait){key, find_row(contention, event, &stack, address, flags), event->time};
 	wait->row->contended++;
 }
 
 static void on_end(void *context, const struct tracker_event *event)
 {
 	struct lock_contention *contention = context;
-	uint64_t key = wait_key(event, event->values[ADDRESS]);
-	const uint64_t *slot = map64_find(&contention->waiting, key);
-	if (!slot)
+	struct wait wait;
+	if (!end_wait(contention, wait_key(event, event->values[ADDRESS]), &wait))
 		return;
-	struct wait *wait = (void *)(uintptr_t)*slot;
-	struct lock_row *row = wait->row;
-	uint64_t time = event->time;
-	row->acquired++;
-	lock_row_add_wait(row, time > wait->since ? time - wait->since : 0);
-	map64_remove(&contention->waiting, key);
-	vec_push(&contention->free_waits, wait);
+	wait.row->acquired++;
+	lock_row_add_wait(wait.row, event->time > wait.since ? event->time - wait.since : 0);
 }
 
 #define END                                                              \
@@ -298,6 +327,11 @@ struct lock_contention *lock_contention_create(struct session *session, struct r
 	return contention;
 }
 
+struct error *lock_contention_run(struct lock_contention *contention)
+{
+	return tracker_run(contention->tracker);
+}
+
 void lock_contention_destroy(struct lock_contention *contention)
 {
 	if (!contention)
@@ -307,7 +341,7 @@ void lock_contention_destroy(struct lock_contention *contention)
 	lock_rows_deinit(&contention->rows);
 	vec_deinit(&contention->free_waits);
 	map64_deinit(&contention->rows_by_key);
-	map64_deinit(&contention->waiting);
+	map64_deinit(&contention->also_waiting);
 	map64_deinit(&contention->by_chain);
 	vec_deinit(&contention->stacks);
 	arena_deinit(&contention->arena);

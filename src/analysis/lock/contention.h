@@ -61,7 +61,9 @@ struct lock_contention;
 /* The session must be read in the order of time. */
 struct lock_contention *lock_contention_create(struct session *session, struct resolver *resolver, const struct lock_options *options);
 void lock_contention_destroy(struct lock_contention *contention);
-/* A record that session_next() gave; of any type. */
+/* All that is left of the session, to its end. */
+struct error *lock_contention_run(struct lock_contention *contention);
+/* Or, where others look at it as well, record by record. A record that session_next() gave; of any type. */
 void lock_contention_take(struct lock_contention *contention, const struct record *record);
 /* After the last record: an error when there were no events of waiting, or none with the cgroups that the options ask for, which names the
  * command that records them. */

@@ -57,10 +57,9 @@ static struct lock_row *find_row(struct lockdep *lockdep, const struct tracker_e
 /* Each CPU's idle task has the id 0. */
 static struct hold *find_hold(struct lockdep *lockdep, const struct tracker_event *event)
 {
-	const struct sample *sample = tracker_sample(event);
 	bool is_new;
 	uint64_t *slot = map64_insert(&lockdep->holds,
-				      hash_combine(sample->tid ? sample->tid : 1ull << 32 | sample->cpu, event->values[ADDRESS]), &is_new);
+				      hash_combine(event->tid ? event->tid : 1ull << 32 | event->cpu, event->values[ADDRESS]), &is_new);
 	if (is_new)
 		*slot = (uintptr_t)arena_zalloc(&lockdep->arena, sizeof(struct hold));
 	struct hold *hold = (void *)(uintptr_t)*slot;
@@ -146,6 +145,11 @@ void lockdep_destroy(struct lockdep *lockdep)
 	map64_deinit(&lockdep->holds);
 	arena_deinit(&lockdep->arena);
 	free(lockdep);
+}
+
+struct error *lockdep_run(struct lockdep *lockdep)
+{
+	return tracker_run(lockdep->tracker);
 }
 
 void lockdep_take(struct lockdep *lockdep, const struct record *record)

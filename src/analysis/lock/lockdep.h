@@ -18,9 +18,11 @@ struct lockdep;
 /* Rows are about locks, or about threads. The session must be read in the order of time. */
 struct lockdep *lockdep_create(struct session *session, bool by_thread);
 void lockdep_destroy(struct lockdep *lockdep);
-/* A record that session_next() gave; of any type. */
+/* All that is left of the session, to its end. */
+struct error *lockdep_run(struct lockdep *lockdep);
+/* Or, where others look at it as well, record by record. A record that session_next() gave; of any type. */
 void lockdep_take(struct lockdep *lockdep, const struct record *record);
-/* Whether the recording has such events; after the last record. */
+/* Whether the recording has such events; of a stream after the last record. */
 bool lockdep_has_events(const struct lockdep *lockdep);
 /* Valid until lockdep_destroy(). */
 struct lock_rows *lockdep_rows(struct lockdep *lockdep);

@@ -463,11 +463,8 @@ static struct error *show(struct contention *contention)
 static struct error *read_waits(struct contention *contention)
 {
 	struct opening *opening = &contention->opening;
-	struct record record;
-	struct error *error = NULL;
 	contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
-	while (session_next_sample(opening->session, &record, &error) > 0)
-		lock_contention_take(contention->waits, &record);
+	struct error *error = lock_contention_run(contention->waits);
 	return error ? error : lock_contention_require(contention->waits);
 }
 

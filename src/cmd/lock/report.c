@@ -70,22 +70,34 @@ struct reading {
 
 enum { BY_THREADS, BY_LOCKS };
 
-static struct error *follow(struct reading *reading)
+static void create_waits(struct reading *reading, size_t which)
 {
-	struct session *session = reading->opening.session;
+	const struct lock_options wanted = {
+		.by = which == BY_THREADS ? LOCK_BY_THREAD : LOCK_BY_ADDRESS, .stack_skip = LOCK_STACK_SKIP, .max_stack = LOCK_MAX_STACK};
+	reading->waits[which] = lock_contention_create(reading->opening.session, reading->opening.resolver, &wanted);
+}
+
+/* A single one of the two, of a recording whose events are known: what is shown comes from one tracker. */
+static struct error *follow_one(struct reading *reading, size_t which)
+{
+	reading->lockdep[which] = lockdep_create(reading->opening.session, which == BY_THREADS);
+	if (lockdep_has_events(reading->lockdep[which]))
+		return lockdep_run(reading->lockdep[which]);
+	create_waits(reading, which);
+	return lock_contention_run(reading->waits[which]);
+}
+
+static struct error *follow_all(struct reading *reading)
+{
 	struct record record;
 	struct error *error = NULL;
-	size_t any = reading->wanted[BY_THREADS] ? BY_THREADS : BY_LOCKS;
 	for (size_t i = 0; i < 2; i++) {
 		if (!reading->wanted[i])
 			continue;
-		const struct lock_options wanted = {.by = i == BY_THREADS ? LOCK_BY_THREAD : LOCK_BY_ADDRESS,
-						    .stack_skip = LOCK_STACK_SKIP,
-						    .max_stack = LOCK_MAX_STACK};
-		reading->waits[i] = lock_contention_create(session, reading->opening.resolver, &wanted);
-		reading->lockdep[i] = lockdep_create(session, i == BY_THREADS);
+		create_waits(reading, i);
+		reading->lockdep[i] = lockdep_create(reading->opening.session, i == BY_THREADS);
 	}
-	while (session_next_sample(session, &record, &error) > 0) {
+	while (session_next_sample(reading->opening.session, &record, &error) > 0) {
 		for (size_t i = 0; i < 2; i++) {
 			if (!reading->wanted[i])
 				continue;
@@ -93,6 +105,14 @@ static struct error *follow(struct reading *reading)
 			lockdep_take(reading->lockdep[i], &record);
 		}
 	}
+	return error;
+}
+
+static struct error *follow(struct reading *reading)
+{
+	size_t any = reading->wanted[BY_THREADS] ? BY_THREADS : BY_LOCKS;
+	bool is_one = reading->wanted[BY_THREADS] != reading->wanted[BY_LOCKS] && reading->opening.session->reader->stable;
+	struct error *error = is_one ? follow_one(reading, any) : follow_all(reading);
 	if (!error && !lockdep_has_events(reading->lockdep[any]))
 		error = lock_contention_require(reading->waits[any]);
 	return error;

@@ -14,20 +14,20 @@
 
 /* How a field's integer is read: of the eight bytes from `offset` on, which end with the field, so that they are there where it is. */
 struct place {
-	uint32_t offset;
+	uint16_t offset;
 	uint8_t shift;
-	uint64_t sign; /* its highest bit, if it is signed */
-	uint64_t mask; /* 0: there is none */
+	bool is_signed, is_there;
 };
 
+/* What is looked at with each record lies close together. */
 struct binding {
-	bool bound;
 	const struct tracker_handler *handler; /* NULL = nobody wants its records */
-	const struct tracepoint_field *fields[TRACKER_FIELDS];
+	uint32_t enough; /* raw data of so many bytes has all fields in their places; UINT32_MAX: tracepoint_read() finds some */
+	bool bound;
+	uint8_t count; /* fields of the handler */
+	uint8_t chain; /* the one that is TRACKER_CHAIN, plus one; 0 = none is */
 	struct place places[TRACKER_FIELDS];
-	size_t count;	 /* fields of the handler */
-	size_t chain;	 /* the one that is TRACKER_CHAIN, plus one; 0 = none is */
-	uint32_t enough; /* raw data of so many bytes has all of them in their places; UINT32_MAX: tracepoint_read() finds some */
+	const struct tracepoint_field *fields[TRACKER_FIELDS];
 };
 
 struct tracker {
@@ -37,7 +37,6 @@ struct tracker {
 	VEC(struct binding) bindings; /* by event index */
 	VEC(struct binding) digested; /* the same for who digests samples, of events that were known at the beginning; they don't change */
 	bool digests;		      /* records of the session have digests of ours */
-	bool foresees;		      /* some handler does */
 	char apart[64];		      /* a line of the cache: from here on all changes with each record, while another thread digests */
 	struct sample sample;	      /* decoded last */
 	uint64_t sample_type;	      /* of its event */
@@ -74,11 +73,10 @@ static struct place place_of(const struct tracepoint_field *field, uint32_t *ret
 	bool is_integer = width == 1 || width == 2 || width == 4 || width == WORD;
 	*ret_end = UINT32_MAX;
 	if (!is_integer || field->flags & TRACEPOINT_FIELD_SWAPPED || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
-	    field->offset > UINT16_MAX || field->offset + width < WORD)
+	    field->offset > UINT16_MAX - WORD || field->offset + width < WORD)
 		return (struct place){0};
 	*ret_end = field->offset + width;
-	bool extends = field->flags & TRACEPOINT_FIELD_SIGNED && width < WORD;
-	return (struct place){*ret_end - WORD, (uint8_t)((WORD - width) * BITS), extends ? 1ull << (width * BITS - 1) : 0, UINT64_MAX};
+	return (struct place){(uint16_t)(*ret_end - WORD), (uint8_t)((WORD - width) * BITS), field->flags & TRACEPOINT_FIELD_SIGNED, true};
 }
 
 static void bind(const struct tracker *tracker, const struct event *event, struct binding *ret)
@@ -94,7 +92,7 @@ static void bind(const struct tracker *tracker, const struct event *event, struc
 		ret->places[i] = place_of(ret->fields[i], &end);
 		ret->enough = end > ret->enough ? end : ret->enough;
 		if (!strcmp(handler->fields[i], TRACKER_CHAIN))
-			ret->chain = i + 1;
+			ret->chain = (uint8_t)(i + 1);
 	}
 }
 
@@ -109,7 +107,8 @@ static inline void read_fields(const struct binding *binding, const void *raw, u
 		const struct place *place = &binding->places[i];
 		uint64_t word;
 		memcpy(&word, (const uint8_t *)raw + place->offset, sizeof(word));
-		ret[i] = ((word >> place->shift & place->mask) ^ place->sign) - place->sign;
+		uint64_t field = place->is_signed ? (uint64_t)((int64_t)word >> place->shift) : word >> place->shift;
+		ret[i] = place->is_there ? field : 0;
 	}
 }
 
@@ -253,7 +252,6 @@ void tracker_digest_ahead(struct tracker *tracker)
 		all_known &= event->attr.type != PERF_TYPE_TRACEPOINT || event->tracepoint;
 		bind(tracker, event, &binding);
 		vec_push(&tracker->digested, binding);
-		tracker->foresees |= binding.handler && binding.handler->foresee;
 		values = binding.count > values ? binding.count : values;
 	}
 	tracker->digests = all_known && session_digest_samples(tracker->session, digest, tracker, values);
@@ -273,15 +271,6 @@ void tracker_choose_events(struct tracker *tracker)
 	session_choose_events(tracker->session, has_handler, tracker);
 }
 
-static inline void foresee(const struct tracker *tracker, const struct session_turns *turns)
-{
-	enum { AHEAD = 12 }; /* fewer than what the session asks for ahead: it is there by then */
-	const struct sample_digest *digest = session_later_digest(turns, AHEAD);
-	const struct tracker_handler *handler = digest ? tracker->digested.data[digest->event].handler : NULL;
-	if (handler && handler->foresee)
-		handler->foresee(tracker->context, digest->values);
-}
-
 /* tracker_give() for digested samples that follow one another. */
 static void give_digested(struct tracker *tracker, struct session_turns *turns)
 {
@@ -297,8 +286,6 @@ static void give_digested(struct tracker *tracker, struct session_turns *turns)
 						    .values = digest->values,
 						    .fields = binding->fields,
 						    .tracker = tracker};
-		if (tracker->foresees)
-			foresee(tracker, turns);
 		tracker->decoded = false;
 		binding->handler->handle(tracker->context, &event);
 	}

@@ -41,8 +41,6 @@ struct tracker_handler {
 	const char *fields[TRACKER_FIELDS];
 	void (*handle)(void *context, const struct tracker_event *event);
 	const char *unless; /* nobody is told of the event where the recording has this one, which tells the same; or NULL */
-	/* Told of values some events before handle() is, where they are known by then: for who asks for memory that it will look at. */
-	void (*foresee)(void *context, const uint64_t *values);
 };
 
 struct tracker;

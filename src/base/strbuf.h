@@ -46,6 +46,12 @@ static inline void strbuf_add_char(struct strbuf *buf, char c)
 	strbuf_advance(buf, 1);
 }
 void strbuf_add_chars(struct strbuf *buf, char c, size_t count);
+/* Blanks up to `width` bytes behind `start`, if what was added since is shorter. */
+static inline void strbuf_pad(struct strbuf *buf, size_t start, size_t width)
+{
+	if (buf->len - start < width)
+		strbuf_add_chars(buf, ' ', width - (buf->len - start));
+}
 void strbuf_printf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 

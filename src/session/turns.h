@@ -40,17 +40,13 @@ static inline const struct sample_digest *session_turn_digest(const struct sessi
 	return number ? (const struct sample_digest *)(turns->digests + (number - 1) * turns->digest_size) : NULL;
 }
 
-/* The digest of a later turn, NULL if it has none or isn't known yet. */
-static inline const struct sample_digest *session_later_digest(const struct session_turns *turns, ptrdiff_t distance)
-{
-	return turns->end - turns->next > distance ? session_turn_digest(turns, &turns->next[distance]) : NULL;
-}
-
 /* Private: asks for the memory of a later turn's digest, which the other thread's processor has. */
 static inline void session_ask_for_digest(const struct session_turns *turns)
 {
 	enum { AHEAD = 16 };
-	const uint8_t *digest = (const uint8_t *)session_later_digest(turns, AHEAD);
+	if (turns->end - turns->next <= AHEAD)
+		return;
+	const uint8_t *digest = (const uint8_t *)session_turn_digest(turns, &turns->next[AHEAD]);
 	if (!digest)
 		return;
 	__builtin_prefetch(digest);

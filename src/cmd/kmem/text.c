@@ -36,26 +36,57 @@ const char *kmem_type_name(enum kmem_page_type type)
 
 /* ---- slab ---- */
 
-static void print_slab_row(const struct kmem_show *show, const struct kmem_slab_row *row)
+/* "| 1234/16 ", each padded. */
+static void add_ratio(struct strbuf *out, uint64_t bytes, uint64_t hits)
 {
-	struct strbuf name = {0};
-	if (row->object)
-		strbuf_printf(&name, "0x%" PRIx64, row->object);
+	enum { BYTES = 9, PER_HIT = 5 };
+	strbuf_add_literal(out, " | ");
+	strbuf_add_u64(out, bytes, BYTES);
+	strbuf_add_char(out, '/');
+	size_t start = out->len;
+	strbuf_add_u64(out, bytes / hits, 0);
+	strbuf_pad(out, start, PER_HIT);
+}
+
+static void add_slab_row(struct strbuf *out, const struct kmem_show *show, const struct kmem_slab_row *row)
+{
+	enum { NAME = 34, HITS = 8, PING_PONG = 9 };
+	strbuf_add_char(out, ' ');
+	size_t start = out->len;
+	if (row->object) {
+		strbuf_add_literal(out, "0x");
+		strbuf_add_hex(out, row->object, 0);
+	} else {
+		kmem_add_function(out, show, row->call_site, true);
+	}
+	strbuf_pad(out, start, NAME);
+	add_ratio(out, row->allocated, row->hits);
+	add_ratio(out, row->requested, row->hits);
+	strbuf_add_literal(out, " | ");
+	strbuf_add_u64(out, row->hits, HITS);
+	strbuf_add_literal(out, " | ");
+	strbuf_add_u64(out, row->ping_pong, PING_PONG);
+	if (row->requested == row->allocated)
+		strbuf_add_literal(out, " |  0.000%\n");
 	else
-		kmem_add_function(&name, show, row->call_site, true);
-	printf(" %-34s | %9" PRIu64 "/%-5" PRIu64 " | %9" PRIu64 "/%-5" PRIu64 " | %8" PRIu64 " | %9" PRIu64 " | %6.3f%%\n",
-	       strbuf_str(&name), row->allocated, row->allocated / row->hits, row->requested, row->requested / row->hits, row->hits,
-	       row->ping_pong, kmem_fragmentation(row->requested, row->allocated));
-	strbuf_deinit(&name);
+		strbuf_printf(out, " | %6.3f%%\n", kmem_fragmentation(row->requested, row->allocated));
 }
 
 static void print_slab_rows(const struct kmem_show *show, const char *title, const struct kmem_slab_row *rows, size_t count, uint64_t most)
 {
+	enum { PORTION = 32 << 10 };
+	struct strbuf out = {0};
 	print_line();
 	printf(" %-34s | Total_alloc/Per | Total_req/Per   | Hit      | Ping-pong | Frag\n", title);
 	print_line();
-	for (size_t i = 0; i < count && i < most; i++)
-		print_slab_row(show, &rows[i]);
+	for (size_t i = 0; i < count && i < most; i++) {
+		add_slab_row(&out, show, &rows[i]);
+		if (out.len >= PORTION || i + 1 == count || i + 1 == most) {
+			fwrite(out.data, 1, out.len, stdout);
+			strbuf_clear(&out);
+		}
+	}
+	strbuf_deinit(&out);
 	if (count > most)
 		printf(" ...                                | ...             | ...             | ...      | ...       | ...   \n");
 	print_line();

@@ -41,7 +41,7 @@ static void add_name(struct strbuf *out, const struct kwork_work *work)
 	kwork_add_name(out, work);
 	if (out->len - start > NAME_BYTES)
 		out->len = start + NAME_BYTES;
-	sched_add_blanks(out, start, NAME_COLUMNS);
+	strbuf_pad(out, start, NAME_COLUMNS);
 }
 
 static void add_line(struct kwork_timehist_command *command, const struct kwork_run *run)

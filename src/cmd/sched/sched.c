@@ -102,12 +102,6 @@ void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, 
 	strbuf_advance(out, (size_t)(end - text));
 }
 
-void sched_add_blanks(struct strbuf *out, size_t start, size_t width)
-{
-	if (out->len - start < width)
-		strbuf_add_chars(out, ' ', width - (out->len - start));
-}
-
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
 {
 	char *to = strbuf_reserve(out, width + DIGITS_ROOM);

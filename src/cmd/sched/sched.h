@@ -65,7 +65,7 @@ static inline char *sched_put_time(char *to, uint64_t time, unsigned int width)
 	return digits_put_six(to, (uint32_t)(us % US_PER_S));
 }
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width);
-/* " [0003] "; */
+/* " [0003] ". */
 static inline char *sched_put_cpu(char *to, uint32_t cpu)
 {
 	enum { MOST = 1000 };
@@ -75,8 +75,6 @@ static inline char *sched_put_cpu(char *to, uint32_t cpu)
 	return to + 2;
 }
 void sched_add_cpu(struct strbuf *out, uint32_t cpu);
-/* blanks up to `width` bytes behind `start`. */
-void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
 
 /* Those whose files are in this folder; made by the build. */
 extern const struct command *const sched_subcommands[];

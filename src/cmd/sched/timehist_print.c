@@ -81,7 +81,7 @@ static void make_task_column(struct strbuf *out, const struct thread *thread, co
 	strbuf_add_char(out, ' ');
 	size_t start = out->len;
 	timehist_add_task(out, thread, comm, idle);
-	sched_add_blanks(out, start, NAME_COLUMNS);
+	strbuf_pad(out, start, NAME_COLUMNS);
 	strbuf_add_char(out, ' ');
 }
 
@@ -197,7 +197,7 @@ static void add_next(struct strbuf *out, const struct sched_line *line)
 	strbuf_add_char(out, '[');
 	strbuf_add_u64(out, line->next_tid, 0);
 	strbuf_add_char(out, ']');
-	sched_add_blanks(out, start, NAME_COLUMNS);
+	strbuf_pad(out, start, NAME_COLUMNS);
 }
 
 /* "139", or "139->120" of a task whose priority was changed while it ran. */

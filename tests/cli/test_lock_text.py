@@ -241,3 +241,24 @@ def test_other_recordings(perf, tmp_path):
         assert done.returncode == 255 and "the recording has no lock:contention_begin events; record them with 'perf lock record'" in done.stderr
     dump = perf("lock", "contention", "-D", "-i", path).stdout
     assert "PERF_RECORD_SAMPLE" in dump and perf("report", "-D", "-i", path).stdout.startswith(dump.rstrip("\n"))
+
+
+@pytest.mark.sanitize
+def test_many_waits_at_once(perf, tmp_path):
+    """900 threads wait for a lock of ten at the same time, some twice; they begin a second time in the midst of it, which counts no wait, and end in another
+    order. What ends twice counts once."""
+    threads, locks_of = range(100, 1000), {tid: [locks.A + 8 * (tid % 10)] + [locks.B] * (tid % 3 == 0) for tid in range(100, 1000)}
+    waits = [(tid, lock) for tid in threads for lock in locks_of[tid]]
+    ends = sorted(waits, key=lambda wait: wait[0] * 7919 % 1009)
+    text = "".join(locks.begin(number, tid, locks.MAP, lock, locks.MUTEX) for number, (tid, lock) in enumerate(waits))
+    text += "".join(locks.begin(2000 + number, tid, locks.MAP, lock, locks.MUTEX_SPINS) for number, (tid, lock) in enumerate(waits[::3]))
+    text += "".join(locks.end(10000 + number, tid, locks.MAP, lock) for number, (tid, lock) in enumerate(ends))
+    text += "".join(locks.end(20000 + number, tid, locks.MAP, lock) for number, (tid, lock) in enumerate(ends[::5]))
+    begun, total = {wait: number for number, wait in enumerate(waits)}, {}
+    for number, wait in enumerate(ends):
+        total.setdefault(wait[1], []).append((10000 + number - begun[wait]) * 1000)
+    files = make(tmp_path, locks.HEAD + text)
+    for words in (("contention", "-l"), ("report",)):
+        rows = map(json.loads, perf("lock", *words, "--format", "json", *files).stdout.splitlines())
+        assert sorted((row["contended"], row["wait_total"], row["wait_max"], row["wait_min"]) for row in rows) == sorted(
+            (len(times), sum(times), max(times), min(times)) for times in total.values())

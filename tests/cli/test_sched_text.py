@@ -267,6 +267,33 @@ def test_map(story):
     assert [line.split()[-1] for line in story("map", "--task-name", "beta") if "=>" in line] == ["beta:20"]
 
 
+def map_lines(switches, columns, compact):
+    """What `map` prints of switches (ms, cpu, previous, next) of tasks alpha, beta and beta-2: worked out step by step, with nothing kept of the line before."""
+    names, running, order, lines = {0: ". "}, {}, [], []
+    for ms, cpu, _, task in switches:
+        is_new = task not in names
+        names.setdefault(task, chr(ord("A") + len(names) - 1) + "0")
+        is_first = cpu not in order
+        order += [cpu] * is_first
+        running[cpu] = task
+        columns = max(columns, cpu + 1)
+        cells = "".join(f"{'*' if at == cpu else ' '}{names.get(running.get(at), '  ')} " for at in (order if compact else range(columns)))
+        explained = f"{names[task]} => {NAMES[task]}:{task}" if is_new or (task == 0 and not any(" => swapper" in line for line in lines)) else ""
+        lines.append(f"  {cells}  {1 + ms / 1000:12.6f} secs {explained}" + (f" (CPU {cpu})" if compact and is_first else ""))
+    return lines
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("compact", [False, True])
+def test_map_of_many_cpus(perf, tmp_path, compact):
+    """More columns than the recording's machine has CPUs come where they are needed; each line has those of the line before, but for one."""
+    switches = [(number, (number * 37 + number // 7) % 150, (10, 20, 21, 0)[number % 4], (20, 21, 0, 10)[number * 5 // 3 % 4]) for number in range(1, 900)]
+    path = make(tmp_path, HEAD + "".join(f"comm pid={PROCESSES[tid]} tid={tid} name={name} time=1\n" for tid, name in NAMES.items() if tid) + "".join(
+        switch(ms, cpu, before, "S", following) for ms, cpu, before, following in switches))
+    done = perf("sched", "map", *["--compact"] * compact, "-i", path)
+    assert done.returncode == 0 and done.stdout.splitlines() == map_lines(switches, 2, compact)
+
+
 SUBCOMMANDS = (["latency"], ["latency", "-p"], ["latency", "--format", "json"], ["timehist", "-w", "-M", "-n", "-V", "--state", "--show-prio"],
                ["timehist", "-s", "--state"], ["timehist", "-I", "-S"], ["map"], ["map", "--compact"], ["script"])
 

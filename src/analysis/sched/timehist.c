@@ -76,15 +76,19 @@ static void add_run(struct sched_times *times, uint64_t run)
 }
 
 /* The task ran from `since`, 0 = unknown, until `time`. */
-static void add_times(struct sched_times *times, uint64_t since, uint64_t time, struct sched_line *line)
+static void tell_times(const struct sched_times *times, uint64_t since, uint64_t time, struct sched_line *line)
 {
-	if (since) {
-		line->run = time - since;
-		line->delay = times->ready && times->ready <= since ? since - times->ready : 0;
-		line->wait = times->left && times->left <= since ? since - times->left : 0;
-		if (line->delay && times->moved > times->ready && times->moved <= since)
-			line->before_migration = times->moved - times->ready;
-	}
+	if (!since)
+		return;
+	line->run = time - since;
+	line->delay = times->ready && times->ready <= since ? since - times->ready : 0;
+	line->wait = times->left && times->left <= since ? since - times->left : 0;
+	if (line->delay && times->moved > times->ready && times->moved <= since)
+		line->before_migration = times->moved - times->ready;
+}
+
+static void add_times(struct sched_times *times, const struct sched_line *line)
+{
 	add_run(times, line->run);
 	times->delay += line->delay;
 	*(times->left_as == 'R' ? &times->preempt : times->left_as == 'D' ? &times->iowait : &times->sleep) += line->wait;
@@ -121,11 +125,13 @@ static void end_run(struct timehist_tracker *tracker, const struct tracker_event
 	};
 	if (!clip(options, &since, time))
 		return;
-	add_times(times, since, *time, &line);
+	tell_times(times, since, *time, &line);
+	if (options->sums)
+		add_times(times, &line);
 	tracker->result->switches++;
 	if (options->idle_only && !left)
 		return;
-	if (options->idle_only)
+	if (options->idle_only && options->sums)
 		add_run(left, *time - since);
 	line.time = *time;
 	if (options->line)

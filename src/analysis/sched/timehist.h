@@ -66,6 +66,7 @@ struct sched_timehist_options {
 	struct sched_scope scope;
 	const uint64_t *priorities; /* bitmap of the 140 that there are, or NULL */
 	bool wakeups, migrations;   /* lines of these, too */
+	bool sums;		    /* … of each task are asked for: else none of `runs`, `run`, … is known */
 	/* Lines only of idle CPUs of which it is known who left them; a task's runs are then the idle times that followed when it left a
 	 * CPU. */
 	bool idle_only;

@@ -63,6 +63,11 @@ static struct error *check_folded(const struct timehist_command *command)
 	return NULL;
 }
 
+static bool has_sums(const struct timehist_command *command)
+{
+	return command->summary || command->with_summary;
+}
+
 static struct error *read_wishes(const struct timehist_command *command, struct wishes *ret)
 {
 	struct error *error = command->pids ? script_filter_add_ids(command->pids, &ret->pids) : NULL;
@@ -94,12 +99,8 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 	ret->tracking.wakeups = command->wakeups;
 	ret->tracking.migrations = command->migrations;
 	ret->tracking.idle_only = command->idle_only;
+	ret->tracking.sums = has_sums(command);
 	return error;
-}
-
-static bool has_sums(const struct timehist_command *command)
-{
-	return command->summary || command->with_summary;
 }
 
 static struct error *print_text(struct timehist_command *command, struct wishes *wishes, struct sched_timehist **ret)

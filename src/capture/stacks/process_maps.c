@@ -3,8 +3,8 @@
 #include "perfdata/records.h"
 #include "session/apply.h"
 
-/* Bytes that wait: below this nobody is looked for who has gone. */
-enum { ROOM = 1 << 18 };
+/* Bytes that wait: below this nobody is looked for who has gone. And what a small program maps, with its libraries. */
+enum { ROOM = 1 << 18, USUAL = 1000 };
 
 void process_maps_init(struct process_maps *maps)
 {
@@ -33,6 +33,8 @@ static void wait_with(struct process_maps *maps, uint32_t pid, const struct reco
 		vec_push(&maps->waiting, ((struct process_waiting){.pid = pid}));
 	}
 	struct strbuf *records = &maps->waiting.data[*place].records;
+	if (is_new)
+		strbuf_reserve(records, USUAL);
 	strbuf_add(records, &time, sizeof(time));
 	strbuf_add(records, header, header->size); /* sizes are multiples of 8 */
 	maps->bytes += sizeof(time) + header->size;

@@ -9,7 +9,7 @@
 
 /* All zero is empty. */
 struct python_told {
-	/* Private: when processes began or were replaced, by their numbers; when they were told of each file, by its number << 32 as well. */
+	/* Private: when processes began or were replaced, by number; when they were told of files, whose numbers are << 32 there. */
 	struct map64 begun, told;
 	size_t kept; /* of those that began, when some were forgotten the last time */
 };

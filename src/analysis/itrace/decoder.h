@@ -28,6 +28,14 @@ struct trace_queue {
 	void *decoder;	/* its state, by ops->open() */
 };
 
+/* A record of the trace that is to be shown. */
+struct trace_dump {
+	const struct record_auxtrace_info *info;
+	uint32_t cpu; /* -1 = any */
+	const uint8_t *data;
+	size_t size;
+};
+
 struct trace_decoder {
 	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
@@ -42,7 +50,7 @@ struct trace_decoder {
 	void (*step)(struct trace_queue *queue);
 	/* For dumps; or NULL. */
 	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
-	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
+	void (*dump)(const struct trace_dump *trace, struct strbuf *out);
 };
 extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight, trace_decoder_bts, trace_decoder_ptt;
 

@@ -504,7 +504,10 @@ void itrace_dump_record(struct reader *recording, const struct record_header *he
 		decoder->describe((const struct record_auxtrace_info *)header, out);
 	const void *trace = reader_trace(recording, header, offset, &size);
 	if (trace && decoder && decoder->dump)
-		decoder->dump(info, trace, size, out);
+		decoder->dump(
+			&(struct trace_dump){
+				.info = info, .cpu = ((const struct record_auxtrace *)header)->cpu, .data = trace, .size = size},
+			out);
 	else if (trace)
 		strbuf_printf(out, ".\n. ... %s data: size %#" PRIx64 " bytes, whose packets aren't shown\n",
 			      trace_name(info ? info->type : 0), size);

@@ -316,6 +316,7 @@ static void dump(const struct trace_dump *trace, struct strbuf *out)
 const struct trace_decoder trace_decoder_bts = {
 	.type = TRACE_INTEL_BTS,
 	.name = "Intel BTS",
+	.letters = "bcresZi", /* refuse() tells of 'i' */
 	.begin = begin,
 	.end = end,
 	.open = open_queue,

@@ -21,6 +21,7 @@ enum { CHANNELS = 128 };
 enum { A64_SIZE = 4, T32_LONG = 0xe800 };
 
 enum { AUX_FORMAT_RAW = 0x100 };
+enum coresight_error { BAD_PACKET = 3, NO_CODE = 5 }; /* the numbers that Intel PT's have */
 
 struct coresight_state {
 	const struct event *branches, *instructions;
@@ -175,6 +176,16 @@ static void take_pause(struct trace_queue *queue, struct channel *channel)
 	channel->paused = true;
 }
 
+/* Shown where they are asked for: the kernel's tool has no lines of them. */
+static void take_error(struct trace_queue *queue, const struct channel *channel, enum coresight_error error, uint64_t ip,
+		       const char *message)
+{
+	const struct sample_id where = {.pid = trace_process_of(queue->itrace, channel->tid), .tid = channel->tid, .cpu = channel->cpu};
+	queue->itrace->counts.errors++;
+	if (queue->itrace->options.given)
+		trace_put_error_of(queue->itrace, &where, error, ip, message);
+}
+
 /* Whose instructions these are: the kernel writes the thread's number where the ETM sees it. */
 static void take_context(struct channel *channel, const ocsd_pe_context *context)
 {
@@ -211,8 +222,8 @@ static void take_element(struct trace_queue *queue, uint8_t id, const ocsd_gener
 		take_context(channel, &element->context);
 		break;
 	case OCSD_GEN_TRC_ELEM_ADDR_NACC:
-		queue->itrace->counts.errors++;
 		queue->itrace->counts.no_code++;
+		take_error(queue, channel, NO_CODE, element->st_addr, "Failed to get instruction");
 		break;
 	default:
 		break;
@@ -259,7 +270,7 @@ static void close_queue(void *decoder)
 static void take_loss(struct trace_queue *queue)
 {
 	struct coresight_queue *own = queue->decoder;
-	queue->itrace->counts.errors++;
+	take_error(queue, channel_of(queue, 0), BAD_PACKET, 0, "Bad packet");
 	for (size_t i = 0; i < CHANNELS; i++)
 		take_pause(queue, &own->channels[i]);
 }
@@ -285,7 +296,7 @@ static void take(struct trace_queue *queue, const struct coresight_message *mess
 		answer(queue, message->id, message->address, message->size);
 		break;
 	case CORESIGHT_ERROR:
-		queue->itrace->counts.errors++;
+		take_error(queue, channel_of(queue, 0), BAD_PACKET, 0, "Bad packet");
 		break;
 	case CORESIGHT_LOSS:
 		take_loss(queue);
@@ -314,6 +325,7 @@ static void step(struct trace_queue *queue)
 const struct trace_decoder trace_decoder_coresight = {
 	.type = TRACE_CORESIGHT,
 	.name = "CoreSight",
+	.letters = "ibcresZ",
 	.has_instructions = true,
 	.load = coresight_library_load,
 	.begin = begin,

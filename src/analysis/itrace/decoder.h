@@ -39,6 +39,7 @@ struct trace_dump {
 struct trace_decoder {
 	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
+	const char *letters;	     /* of --itrace that mean something, beside 'g', 'l', 'G' and 'L' */
 	bool has_instructions;	     /* whose samples can have a call chain and the last branches */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */
@@ -155,6 +156,8 @@ void trace_add_branches(const struct trace_queue *queue, struct strbuf *out);
 bool trace_is_kernel(const struct itrace *itrace, uint64_t address);
 /* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
+/* … where the trace itself tells who ran. */
+void trace_put_error_of(struct itrace *itrace, const struct sample_id *where, uint32_t code, uint64_t ip, const char *message);
 /* The same of what the recorder couldn't keep. */
 void trace_put_lost(struct itrace *itrace, const struct sample_id *where);
 /* Begins a packet's line in a dump: where it is, and its bytes. */

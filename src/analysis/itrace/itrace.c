@@ -365,8 +365,13 @@ static void find_trace(struct itrace *itrace)
 static void tell_what_is_not_added(const struct itrace *itrace)
 {
 	const struct itrace_options *options = &itrace->options;
+	struct strbuf useless = {0};
 	if (options->given && (options->added_chain || options->added_branches) && !itrace->adds_parts)
 		log_warning("'G' and 'L' of --itrace add nothing here: they need a trace of Intel PT with times");
+	itrace_options_add_useless(options, itrace->decoder->letters, &useless);
+	if (useless.len)
+		log_warning("%s of --itrace: nothing is made of it from a trace of %s", strbuf_str(&useless), itrace->decoder->name);
+	strbuf_deinit(&useless);
 	if (options->given && (options->chain || options->last_branches) && !itrace->decoder->has_instructions)
 		log_warning("'g' and 'l' of --itrace add nothing to what is made of %s", itrace->decoder->name);
 }

@@ -78,4 +78,4 @@ static void dump(const struct trace_dump *trace, struct strbuf *out)
 }
 
 const struct trace_decoder trace_decoder_ptt = {
-	.type = TRACE_HISI_PTT, .name = "HiSilicon PTT", .begin = begin, .describe = describe, .dump = dump};
+	.type = TRACE_HISI_PTT, .name = "HiSilicon PTT", .letters = "", .begin = begin, .describe = describe, .dump = dump};

@@ -303,6 +303,7 @@ static void dump(const struct trace_dump *trace, struct strbuf *out)
 const struct trace_decoder trace_decoder_spe = {
 	.type = TRACE_ARM_SPE,
 	.name = "Arm SPE",
+	.letters = "ibfmtaMesZ",
 	.begin = begin,
 	.end = end,
 	.open = open_queue,

@@ -154,6 +154,11 @@ def test_calls(perf, walk, tmp_path):
 
 
 def test_what_is_lost_is_told(perf, walk, tmp_path):
+    """… and where, if that is asked for: the kernel's perf has no such lines."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["lost"])
+    assert shown(perf, "script", "--itrace=e", "-i", path) == " instruction trace error type 1 cpu 0 pid 7 tid 7 ip 0x555555000 code 5: Failed to get instruction\n"
+    assert "trace error" not in shown(perf, "script", "-i", path)
+    assert "'x' of --itrace: nothing is made of it from a trace of CoreSight" in perf("script", "--itrace=bx", "-i", path).stderr
     done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["lost"]))
     assert "1 times the hardware trace couldn't be followed (1 times because the code is not at hand)" in done.stderr
     done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["whole"], magic=0x3030303030303030))

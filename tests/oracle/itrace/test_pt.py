@@ -129,6 +129,20 @@ def test_without_the_library(perf, walk, tmp_path):
     assert "(Intel PT) isn't decoded: cannot load libipt" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
 
 
+def test_period_without_a_unit(perf, oracle, walk, tmp_path):
+    """At the end: nanoseconds."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    theirs = shown(oracle, "script", "--itrace=i0", "-i", path)
+    assert theirs.count("\n") > 20 and shown(perf, "script", "--itrace=i0", "-i", path) == theirs == shown(oracle, "script", "--itrace=i0ns", "-i", path)
+    assert shown(perf, "script", "--itrace=i300", "-i", path) == shown(perf, "script", "--itrace=i300ns", "-i", path) != theirs
+
+
+def test_letters_without_a_meaning(perf, walk, tmp_path):
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    assert "'M', 'f' of --itrace: nothing is made of it from a trace of Intel PT" in perf("script", "--itrace=bfM", "-i", path).stderr
+    assert not perf("script", "--itrace=i0ibcrwxpoIegGlLs0", "-i", path).stderr
+
+
 def test_report(perf, oracle, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     words = ("report", "--stdio", "--itrace=i1i", "-F", "overhead,sample,period,sym", "-i", path)

@@ -21,6 +21,7 @@ struct trace_queue {
 	struct itrace *itrace;
 	uint32_t index;
 	uint32_t cpu, tid; /* whose trace it is; -1 = any */
+	uint32_t owner;	   /* the thread that was recorded, also where it has a queue for each CPU; -1 = all */
 	VEC(struct trace_piece) pieces;
 	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
 	bool ended;

@@ -209,6 +209,18 @@ def test_threads_without_times(perf, oracle, walk, tmp_path):
         assert theirs.count("\n") >= 13 and shown(perf, "script", f"--itrace={letters}", "-F", fields, "-i", path) == theirs
 
 
+def test_whose_it_is_without_times(perf, oracle, walk, tmp_path):
+    """What was recorded of a thread, for each CPU, is decoded when it ends: who runs there later has nothing to do with it."""
+    path = tmp_path / "perf.data"
+    pieces = [(cpu, cpu, 7, walk.start() + walk.rest() + pt_ip("pgd")) for cpu in (1, 0)]
+    records = walk.records + "switch out=0 pid=0 tid=0 time=9500 id=3 cpu=0\n"
+    path.write_bytes(pt_recording(pieces, records))
+    theirs = shown(oracle, "script", "--itrace=bZ", "-i", path)
+    assert theirs.count("walk") >= 13 and shown(perf, "script", "--itrace=bZ", "-i", path) == theirs
+    theirs = shown(oracle, "script", "--itrace=bZ", "--show-task-events", "-i", path)
+    assert shown(perf, "script", "--itrace=bZ", "--show-task-events", "-i", path) == theirs
+
+
 def test_time(perf, oracle, walk, tmp_path):
     """Ticks in the recording's time. Between time stamps the kernel's perf guesses from how many instructions ran, so that only what comes first is the same."""
     path = walk.write(tmp_path / "perf.data", walk.traces()["resumed"], conversion=(1, 3, 5))

@@ -12,11 +12,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "capture/mapped_files.h"
+#include "capture/python/python_told.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
+#include "capture/stacks/process_maps.h"
 #include "capture/synth/synth.h"
-#include "session/apply.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -47,8 +47,7 @@ struct stack_chains {
 	struct strbuf held_bytes, later_bytes; /* their records; those that wait for the next time */
 	uint64_t newest;		       /* time of the newest record that was looked at */
 	uint64_t latest;		       /* the same after the first go: whatever is older is known after the second one */
-	struct machine *machine;
-	struct mapped_files mapped;
+	struct process_maps maps;
 	struct symbol_options symbols;
 	struct resolver *resolver;
 	struct unwind_cache *cache;
@@ -58,8 +57,7 @@ struct stack_chains {
 	struct ring_records records;
 	struct python_frames *python;	     /* or NULL */
 	struct python_reader *python_reader; /* of stacks that are copied; or NULL */
-	/* Of processes, for frames of Python: when they began or were replaced; when they were told of each file, by its number << 32. */
-	struct map64 begun, told;
+	struct python_told told;
 };
 
 bool stack_chains_wanted(const struct event_list *events)
@@ -126,10 +124,10 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	chains->sideband = chains->layouts;
 	chains->seen = mem_zalloc_array(rings->count, sizeof(*chains->seen));
 	take_events(chains);
-	chains->machine = machine_create();
+	process_maps_init(&chains->maps);
 	chains->symbols =
-		(struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path, .mapped_context = &chains->mapped};
-	chains->resolver = resolver_create(chains->machine, &chains->symbols);
+		(struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path, .mapped_context = &chains->maps.files};
+	chains->resolver = resolver_create(chains->maps.machine, &chains->symbols);
 	chains->python = python;
 	if (python)
 		chains->python_reader = python_reader_create(python, chains->resolver);
@@ -139,7 +137,9 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 
 void stack_chains_drop_files(struct stack_chains *chains)
 {
-	chains->machine->drops_files = true;
+	chains->maps.machine->drops_files = true;
+	/* Rules that are read ahead are those of what is mapped. */
+	chains->maps.waits = !chains->walker || stack_walker_is_lazy(chains->walker);
 }
 
 void stack_chains_close(struct stack_chains *chains)
@@ -153,11 +153,9 @@ void stack_chains_close(struct stack_chains *chains)
 	python_reader_destroy(chains->python_reader);
 	unwind_cache_destroy(chains->cache);
 	resolver_destroy(chains->resolver);
-	machine_destroy(chains->machine);
+	process_maps_deinit(&chains->maps);
 	map64_deinit(&chains->ids);
-	map64_deinit(&chains->begun);
-	map64_deinit(&chains->told);
-	mapped_files_deinit(&chains->mapped);
+	python_told_deinit(&chains->told);
 	free(chains->attrs);
 	free(chains->layouts);
 	free(chains->seen);
@@ -210,10 +208,8 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 {
 	for (size_t at = 0; at < records->len;) {
 		const struct record_header *header = (const void *)(records->data + at);
-		if (concerns_maps(header)) {
-			mapped_files_note(&chains->mapped, header);
-			apply_sideband(chains->machine, header, 0);
-		}
+		if (concerns_maps(header))
+			process_maps_apply(&chains->maps, header, 0);
 		at += header->size;
 	}
 }
@@ -256,7 +252,7 @@ static void note_begin(struct stack_chains *chains, const struct record_header *
 	if (!chains->python || !(is_exec || (header->type == RECORD_FORK && task->pid == task->tid)))
 		return;
 	sample_id_decode(chains->sideband, header, &id);
-	*map64_insert(&chains->begun, is_exec ? comm->pid : task->pid, NULL) = id.time;
+	python_told_begin(&chains->told, is_exec ? comm->pid : task->pid, id.time);
 }
 
 /* What is new in a ring, up to a position. */
@@ -302,16 +298,14 @@ static void expect_code(struct stack_chains *chains, const struct record_header 
 
 	if (header->type != RECORD_MMAP2 || header->misc & RECORD_MISC_MMAP_DATA)
 		return;
-	const struct thread *thread = machine_thread_or_new(chains->machine, record->pid, record->tid, time);
-	const struct map *map = maps_find(thread_maps(thread), record->start, time);
+	const struct map *map = maps_find(process_maps_of(&chains->maps, record->pid, record->tid, time), record->start, time);
 	if (map && map->prot & PROT_EXEC)
 		stack_walker_expect(chains->walker, map->dso);
 }
 
 static void apply_one(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	mapped_files_note(&chains->mapped, header);
-	apply_sideband(chains->machine, header, time);
+	process_maps_apply(&chains->maps, header, time);
 	if (chains->walker && !stack_walker_is_lazy(chains->walker))
 		expect_code(chains, header, time);
 }
@@ -352,9 +346,9 @@ static void drop_cache(struct stack_chains *chains)
 static void carry(void *context, struct carrying *carrying)
 {
 	struct stack_chains *chains = context;
-	if (!chains->machine->drops_files)
+	if (!chains->maps.machine->drops_files)
 		return;
-	mapped_files_carry(&chains->mapped, chains->machine, carrying);
+	mapped_files_carry(&chains->maps.files, chains->maps.machine, carrying);
 	if (chains->walker)
 		stack_walker_carry(chains->walker, carrying);
 	if (chains->python_reader)
@@ -367,14 +361,14 @@ static void forget_what_ended(struct stack_chains *chains)
 	for (size_t i = 0; i < chains->rings->count; i++)
 		if (chains->rings->rings[i].position != chains->rings->rings[i].end)
 			return;
-	if (!machine_has_grown(chains->machine))
+	uint64_t since = chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, drops = chains->maps.machine->drops;
+	python_told_forget(&chains->told, since);
+	if (!process_maps_have_grown(&chains->maps))
 		return;
-	uint64_t drops = chains->machine->drops;
-	machine_forget_but(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL,
-			   &(const struct machine_holder){carry, chains});
+	process_maps_forget(&chains->maps, since, &(const struct machine_holder){carry, chains});
 	resolver_forget(chains->resolver);
 	drop_cache(chains);
-	if (chains->machine->drops != drops)
+	if (chains->maps.machine->drops != drops)
 		log_debug("stacks: files that nobody maps any more are forgotten");
 }
 
@@ -421,13 +415,13 @@ static size_t depth_of(const struct event *event)
 
 static const struct maps *maps_of(struct stack_chains *chains, const struct sample *sample)
 {
-	return thread_maps(machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time));
+	return process_maps_of(&chains->maps, sample->pid, sample->tid, sample->time);
 }
 
 /* Ends are kept for longer than files that go. */
 static const struct dso *end_file(const struct stack_chains *chains, const struct dso *dso)
 {
-	return chains->machine->drops_files ? NULL : dso;
+	return chains->maps.machine->drops_files ? NULL : dso;
 }
 
 /* Returns how many addresses are in chains->ips. */
@@ -528,24 +522,6 @@ static struct stack_end end_of(struct stack_chains *chains, const struct sample 
 
 /* ---- frames of Python ---- */
 
-/* Whether readers know by now that a file of Python's names is mapped: since the process began or was replaced (execve()), and before the
- * sample. If not, they are going to. */
-static bool knows_python(struct stack_chains *chains, const struct sample *whose, size_t file)
-{
-	enum { MANY = 1 << 18 };
-
-	if (chains->told.count + chains->begun.count > MANY) { /* of processes that have ended, nearly all */
-		map64_deinit(&chains->told);
-		map64_deinit(&chains->begun);
-	}
-	const uint64_t *begun = map64_find(&chains->begun, whose->pid);
-	uint64_t since = begun ? *begun : 0, *told = map64_insert(&chains->told, (uint64_t)file << 32 | whose->pid, NULL);
-	if (*told && *told >= since && *told <= whose->time)
-		return true;
-	*told = whose->time;
-	return false;
-}
-
 static void tell_of_python(struct stack_chains *chains, const struct sample *whose, size_t file, struct strbuf *out)
 {
 	const struct map_description map = python_frames_map(chains->python, file, whose->pid);
@@ -579,7 +555,7 @@ static size_t place_python(struct stack_chains *chains, const struct sample *who
 	*ips = chains->ips;
 	for (size_t i = 0; i < placed; i++) {
 		size_t file = python_frames_is_place(chains->ips[i]) ? python_frames_file_of(chains->python, chains->ips[i]) : last;
-		if (file != last && !knows_python(chains, whose, file))
+		if (file != last && !python_told_know(&chains->told, whose->pid, file, whose->time))
 			tell_of_python(chains, whose, file, out);
 		last = file;
 	}
@@ -691,7 +667,7 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 void stack_chains_read_ahead(struct stack_chains *chains, const struct stack_ahead_target *target)
 {
 	if (chains->walker && !stack_walker_is_lazy(chains->walker))
-		stack_ahead_read(chains->walker, chains->machine, chains->resolver, target);
+		stack_ahead_read(chains->walker, chains->maps.machine, chains->resolver, target);
 }
 
 bool stack_chains_learn(struct stack_chains *chains)

@@ -99,6 +99,16 @@ struct error *outbox_put(struct outbox *outbox, struct sender *sender, const str
 	return error;
 }
 
+size_t outbox_waiting(struct outbox *outbox)
+{
+	size_t waiting = 0;
+	pthread_mutex_lock(&outbox->lock);
+	for (size_t i = 0; i < outbox->letters.len; i++)
+		waiting += !outbox->letters.data[i].dropped;
+	pthread_mutex_unlock(&outbox->lock);
+	return waiting;
+}
+
 bool outbox_is_empty(struct outbox *outbox)
 {
 	pthread_mutex_lock(&outbox->lock);

@@ -70,14 +70,14 @@ uint64_t machine_advance(struct machine *machine, uint64_t time)
 
 /* ---- maps ---- */
 
-static struct map *map_create(struct machine *machine, const struct map_description *description, struct dso *dso, uint64_t time)
+static struct map *map_create_at(struct machine *machine, const struct map_description *description, struct dso *dso, uint64_t time)
 {
 	struct map *map = arena_alloc(&machine->arena, sizeof(*map));
 	*map = (struct map){
 		.start = description->start,
 		.end = description->end,
 		.pgoff = description->pgoff,
-		.time = machine_advance(machine, time),
+		.time = time,
 		.dso = dso,
 		.prot = description->prot,
 		.flags = description->flags,
@@ -89,16 +89,33 @@ static struct map *map_create(struct machine *machine, const struct map_descript
 	return map;
 }
 
-void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time)
+static struct map *map_create(struct machine *machine, const struct map_description *description, struct dso *dso, uint64_t time)
 {
-	struct thread *thread = machine_current_thread(machine, description->pid, description->tid);
+	return map_create_at(machine, description, dso, machine_advance(machine, time));
+}
+
+static void add_map(struct machine *machine, struct maps *maps, const struct map_description *description, uint64_t time)
+{
 	struct dso *dso = dso_for_map(machine, description);
-	struct map *map = map_create(machine, description, dso, time);
+	struct map *map = map_create_at(machine, description, dso, time);
 	map->identity = dso_name_is_anonymous(description->name) || description->flags & MAP_HUGETLB;
 	dso->generation = machine->generation;
 	if (dso->kind == DSO_VDSO)
 		map->pgoff = 0;
-	maps_insert(thread->process->maps, map);
+	maps_insert(maps, map);
+}
+
+void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	const struct thread *thread = machine_current_thread(machine, description->pid, description->tid);
+	add_map(machine, thread->process->maps, description, machine_advance(machine, time));
+}
+
+void machine_add_late_map(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	struct maps *maps = machine_current_thread(machine, description->pid, description->tid)->process->maps;
+	uint64_t newest = maps->count ? maps->versions[maps->count - 1].time : 0;
+	add_map(machine, maps, description, time > newest ? time : newest);
 }
 
 static bool is_code(const struct map *map)

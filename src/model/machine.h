@@ -221,6 +221,8 @@ struct map_description {
 	uint64_t inode, inode_generation;
 };
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
+/* The same out of order: nobody has asked for this address space, nor inherited it, since `time`. */
+void machine_add_late_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The file that such a map would be of, though nobody has mapped it yet. */
 struct dso *machine_file(struct machine *machine, const struct map_description *description);
 /* The kernel of guests, and a module of it: before any record. `pid`: of the guest's hypervisor; 0 = of all that aren't known by theirs. */

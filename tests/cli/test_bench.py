@@ -103,10 +103,22 @@ CALLS = {
     "sched messaging -g 1 -l 2": (r"write\(.*, 100\) += 100", 20 * 20 * 2), "sched messaging -g 2 -l 1 -t -p": (r"write\(.*, 100\) += 100", 2 * 20 * 20),
     "sched seccomp-notify -l 25": (r"ioctl\(.*SECCOMP_IOCTL_NOTIF_SEND", 25), "syscall basic -l 40": (r"getppid\(\)", 40), "syscall getpgid -l 40": (r"getpgid\(0\)", 40),
     "syscall fork -l 3": (r"clone\(.*SIGCHLD", 3), "syscall execve -l 3": (r'execve\("/bin/true"', 3), "breakpoint enable": (r"ioctl\(.*PERF_EVENT_IOC_(ENABLE|DISABLE)", 2 * 10),
-    "breakpoint thread -t 3 -p 2": (r"clone3?\(.*CLONE_THREAD", 2 + 2 * 3 * 10), "uprobe baseline -l 4": (r"clock_nanosleep\(.*tv_nsec=1000000", 4),
+    "breakpoint thread -t 3 -p 2": (r"clone3?\(.*CLONE_THREAD", 2 + 3 * 10), "uprobe baseline -l 4": (r"clock_nanosleep\(.*tv_nsec=1000000", 4),
     "mem mmap -f demand -s 80KB -l 5": (r"mmap\(NULL, 81920, PROT_READ\|PROT_WRITE, MAP_PRIVATE\|MAP_ANONYMOUS, -1", 1 + 5), # once before it is measured
     "internals evlist-open-close -i 3 -n 2 --per-thread": (r"perf_event_open\(.*PERF_COUNT_SW_DUMMY", 3 * 2),
+    "internals evlist-open-close -i 5 --per-thread": (r"mmap\(NULL, \d+, PROT_READ\|PROT_WRITE, MAP_SHARED, \d", 5),
+    "internals evlist-open-close -i 4 -n 2 --per-thread": (r"ioctl\(.*PERF_EVENT_IOC_(ENABLE|DISABLE)", 4 * 2 * 2),
 }
+
+
+def test_writers_rest(perf, tmp_path):
+    """Who writes for those that wait for events lets them have its CPU after each round."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    subprocess.run(["strace", "-f", "-o", tmp_path / "calls", perf.path, *"bench epoll wait -t 1 -f 64 -r 1".split()], capture_output=True, check=True, timeout=300)
+    calls = (tmp_path / "calls").read_text(errors="replace")
+    rests, writes = calls.count("tv_nsec=500}"), len(re.findall(r" write\(.*, 8\b", calls))
+    assert rests > 1 and 64 * (rests - 1) <= writes <= 64 * (rests + 3)
 
 
 @pytest.mark.parametrize("words", CALLS)

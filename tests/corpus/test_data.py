@@ -29,8 +29,9 @@ feature cpudesc Some CPU
 feature cpuid GenuineIntel,6,1,1
 feature cmdline perf record "a  b"
 """
-EVENTS = {"calls": ["-g", "-e", "cpu-clock,context-switches"], "cpus": ["-a", "-d", "-e", "cpu-clock,page-faults"], "clock": ["-a", "-k", "mono", "-e", "cpu-clock"],
-          "tracepoints": ["-a", "-g", "-e", "raw_syscalls:sys_enter,sched:sched_switch,sched:sched_process_exec,task:task_newtask,kmem:kmalloc"]}
+# Of a program of ours: neighbours' files may be others, or gone, when the second tool looks.
+EVENTS = {"calls": ["-g", "-e", "cpu-clock,context-switches"], "cpus": ["--sample-cpu", "-d", "-e", "cpu-clock,page-faults"],
+          "clock": ["--sample-cpu", "-k", "mono", "-e", "cpu-clock"], "tracepoints": ["--sample-cpu", "-g", "-e", "raw_syscalls:sys_enter,sched:sched_switch,sched:sched_process_exec,task:task_newtask,kmem:kmalloc"]}
 LOAD = "import os, subprocess; [subprocess.run(['true']) for i in range(20)]"
 
 

@@ -268,7 +268,8 @@ def test_a_disk_that_hangs(agent):
         return True
     started.until(hangs, "the disk hangs")
     before = running.until(lambda now: now["windows"] > now["sinks"][0]["batches"] + 1, "windows wait for the disk")
-    running.until(lambda now: now["windows"] > before["windows"] + 1, "it measures on")
+    running.until(lambda now: now["windows"] > before["windows"] + 1 and now["windows_before_disk"] > 0, "it measures on")
+    assert re.search(r"^disk: +\d+ windows? that it has not taken yet$", running.perf("agent", "status", "--socket", running.socket).stdout, re.M)
     with pipe.open("rb") as reading:
         threading.Thread(target=reading.read, daemon=True).start()
         after = running.until(lambda now: now["sinks"][0]["sent_batches"] > before["sinks"][0]["sent_batches"] + 1, "the disk is back")

@@ -77,6 +77,14 @@ def test_dump(perf, oracle, made, words, separator):
     assert ours[0] == theirs[0] and ours[first:] == theirs[first:]
 
 
+def test_dump_of_other_events(perf, oracle, tmp_path):
+    """Of what has no data source the dump has the value that says so."""
+    path = tmp_path / "flat.data"
+    path.write_bytes(recording.Maker("event cycles type=0 config=0 sample=IP|TID|TIME\ncomm pid=7 tid=7 name=flat time=1\nsample ip=0x401000 pid=7 tid=7 time=5\n").make())
+    ours, theirs = (program("mem", "-D", "-x", ",", "-i", path, "report").stdout for program in (perf, oracle))
+    assert ours == theirs and "0x5080021" in ours
+
+
 def test_dump_of_some(perf, made):
     """-t chooses by what the data source tells; samples that tell neither are of no kind. Nothing sorts the lines."""
     path, counts = made[0] / "mixed.data", {}

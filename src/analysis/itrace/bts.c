@@ -290,11 +290,11 @@ static void describe(const struct record_auxtrace_info *info, struct strbuf *out
 		strbuf_printf(out, "  %-19s%" PRId64 "\n", NAMES[i], (int64_t)info->words[i]);
 }
 
-static void dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out)
+static void dump(const struct trace_dump *trace, struct strbuf *out)
 {
-	const uint8_t *bytes = trace;
+	const uint8_t *bytes = trace->data;
+	const size_t size = trace->size;
 
-	(void)info;
 	strbuf_printf(out, ".\n. ... Intel BTS data: size %zu bytes\n", size);
 	for (size_t at = 0; at < size; at += RECORD_SIZE) {
 		struct bts_record record;
@@ -316,6 +316,7 @@ static void dump(const struct record_auxtrace_info *info, const void *trace, siz
 const struct trace_decoder trace_decoder_bts = {
 	.type = TRACE_INTEL_BTS,
 	.name = "Intel BTS",
+	.letters = "bcresZi", /* refuse() tells of 'i' */
 	.begin = begin,
 	.end = end,
 	.open = open_queue,

@@ -7,9 +7,9 @@
  *
  * libopencsd runs in a process of its own (coresight_process.h).
  *
- * A branch leads from the end of a range to the beginning of the next one. What a recording tells of each ETM (its registers) is in
- * AUXTRACE_INFO. Samples have no times: those of these traces are of a clock of their own. Not done here: older ETMs, packets as text. */
-#include "analysis/itrace/coresight_library.h"
+ * A branch leads from the end of a range to the beginning of the next one. Samples have no times: those of these traces are of a clock of
+ * their own. Not done here: older ETMs, packets as text (coresight_dump.c). */
+#include "analysis/itrace/coresight_etm.h"
 #include "analysis/itrace/coresight_process.h"
 #include "analysis/itrace/decoder.h"
 #include "base/mem.h"
@@ -20,36 +20,14 @@
 enum { CHANNELS = 128 };
 enum { A64_SIZE = 4, T32_LONG = 0xe800 };
 
-/* AUXTRACE_INFO (tools/perf/util/cs-etm.h): a head, then for each CPU what is known of its ETM. */
-enum info_word { INFO_VERSION, INFO_PMU_AND_CPUS, INFO_SNAPSHOTS, INFO_HEAD };
-enum { ETM_MAGIC, ETM_CPU, ETM_HEAD }; /* of version 0; later ones have the number of registers behind it */
-static const uint64_t MAGIC_ETM4 = 0x4040404040404040, MAGIC_ETE = 0x5050505050505050;
-/* The last one is ETE's alone. */
-enum etm_register {
-	ETM_CONFIG,
-	ETM_TRACE_ID,
-	ETM_ID0,
-	ETM_ID1,
-	ETM_ID2,
-	ETM_ID8,
-	ETM_AUTHENTICATION,
-	ETM_REGISTERS,
-	ETM_ARCHITECTURE = ETM_REGISTERS,
-	ETE_REGISTERS,
-};
 enum { AUX_FORMAT_RAW = 0x100 };
-
-struct etm {
-	uint32_t cpu;
-	bool is_ete;
-	uint64_t registers[ETE_REGISTERS];
-};
+enum coresight_error { BAD_PACKET = 3, NO_CODE = 5 }; /* the numbers that Intel PT's have */
 
 struct coresight_state {
 	const struct event *branches, *instructions;
 	uint32_t branch_filter; /* of enum traced_flag; 0 = all */
 	uint64_t period;
-	VEC(struct etm) etms;
+	etm_list etms;
 };
 
 /* What came before: in the stream of an ETM, or of a thread, which has one after the other. */
@@ -72,42 +50,13 @@ struct coresight_queue {
 
 /* ── What there is ── */
 
-static struct error *read_etms(struct coresight_state *state, const struct record_auxtrace_info *info)
-{
-	const uint64_t count = (info->header.size - sizeof(*info)) / sizeof(uint64_t);
-	if (info->header.size < sizeof(*info) || count < INFO_HEAD)
-		return error_new_kind(ERROR_FORMAT, "its description is cut");
-	const bool has_size = info->words[INFO_VERSION] > 0;
-	const uint32_t cpus = (uint32_t)info->words[INFO_PMU_AND_CPUS];
-	uint64_t at = INFO_HEAD;
-	for (uint32_t i = 0; i < cpus; i++) {
-		struct etm etm = {0};
-		const uint64_t head = ETM_HEAD + has_size;
-		if (at + head > count)
-			return error_new_kind(ERROR_FORMAT, "its description is cut");
-		const uint64_t *words = info->words + at;
-		const uint64_t size = has_size ? words[ETM_HEAD] : ETM_REGISTERS;
-		etm.is_ete = words[ETM_MAGIC] == MAGIC_ETE;
-		const uint64_t least = etm.is_ete ? ETE_REGISTERS : ETM_REGISTERS;
-		if (words[ETM_MAGIC] != MAGIC_ETM4 && !etm.is_ete)
-			return error_new_kind(ERROR_UNSUPPORTED, "it is neither of an ETM of version 4 nor of an ETE");
-		if (size > count - at - head || size < least)
-			return error_new_kind(ERROR_FORMAT, "its description is cut");
-		etm.cpu = (uint32_t)words[ETM_CPU];
-		memcpy(etm.registers, words + head, least * sizeof(etm.registers[0]));
-		vec_push(&state->etms, etm);
-		at += head + size;
-	}
-	return NULL;
-}
-
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
 	const struct itrace_options *options = &itrace->options;
 	struct coresight_state *state = itrace->state = mem_zalloc(sizeof(*state));
-	struct error *error = read_etms(state, info);
+	struct error *error = etms_read(info, &state->etms);
 	if (!error)
-		error = trace_find_source(itrace, info->words[INFO_PMU_AND_CPUS] >> 32);
+		error = trace_find_source(itrace, etms_pmu(info));
 	if (error)
 		return error;
 	itrace->timeless = true;
@@ -227,6 +176,16 @@ static void take_pause(struct trace_queue *queue, struct channel *channel)
 	channel->paused = true;
 }
 
+/* Shown where they are asked for: the kernel's tool has no lines of them. */
+static void take_error(struct trace_queue *queue, const struct channel *channel, enum coresight_error error, uint64_t ip,
+		       const char *message)
+{
+	const struct sample_id where = {.pid = trace_process_of(queue->itrace, channel->tid), .tid = channel->tid, .cpu = channel->cpu};
+	queue->itrace->counts.errors++;
+	if (queue->itrace->options.given)
+		trace_put_error_of(queue->itrace, &where, error, ip, message);
+}
+
 /* Whose instructions these are: the kernel writes the thread's number where the ETM sees it. */
 static void take_context(struct channel *channel, const ocsd_pe_context *context)
 {
@@ -263,8 +222,8 @@ static void take_element(struct trace_queue *queue, uint8_t id, const ocsd_gener
 		take_context(channel, &element->context);
 		break;
 	case OCSD_GEN_TRC_ELEM_ADDR_NACC:
-		queue->itrace->counts.errors++;
 		queue->itrace->counts.no_code++;
+		take_error(queue, channel, NO_CODE, element->st_addr, "Failed to get instruction");
 		break;
 	default:
 		break;
@@ -275,32 +234,8 @@ static void take_element(struct trace_queue *queue, uint8_t id, const ocsd_gener
 
 static void add_etm(struct trace_queue *queue, struct coresight_queue *own, const struct etm *etm)
 {
-	const uint64_t *registers = etm->registers;
-	const ocsd_ete_cfg ete = {
-		.reg_idr0 = (uint32_t)registers[ETM_ID0],
-		.reg_idr1 = (uint32_t)registers[ETM_ID1],
-		.reg_idr2 = (uint32_t)registers[ETM_ID2],
-		.reg_idr8 = (uint32_t)registers[ETM_ID8],
-		.reg_devarch = (uint32_t)registers[ETM_ARCHITECTURE],
-		.reg_configr = (uint32_t)registers[ETM_CONFIG],
-		.reg_traceidr = (uint32_t)registers[ETM_TRACE_ID],
-		.arch_ver = ARCH_AA64,
-		.core_prof = profile_CortexA,
-	};
-	const ocsd_etmv4_cfg etm4 = {
-		.reg_idr0 = (uint32_t)registers[ETM_ID0],
-		.reg_idr1 = (uint32_t)registers[ETM_ID1],
-		.reg_idr2 = (uint32_t)registers[ETM_ID2],
-		.reg_idr8 = (uint32_t)registers[ETM_ID8],
-		.reg_configr = (uint32_t)registers[ETM_CONFIG],
-		.reg_traceidr = (uint32_t)registers[ETM_TRACE_ID],
-		.arch_ver = ARCH_V8,
-		.core_prof = profile_CortexA,
-	};
 	unsigned char id = 0;
-	const char *name = etm->is_ete ? OCSD_BUILTIN_DCD_ETE : OCSD_BUILTIN_DCD_ETMV4I;
-	const void *config = etm->is_ete ? (const void *)&ete : &etm4;
-	if (csd.dt_create_decoder(own->process.tree, name, OCSD_CREATE_FLG_FULL_DECODER, config, &id) != OCSD_OK)
+	if (!etm_create_decoder(etm, own->process.tree, OCSD_CREATE_FLG_FULL_DECODER, &id))
 		return;
 	own->is_known[id % CHANNELS] = true;
 	own->cpus[id % CHANNELS] = etm->cpu;
@@ -314,8 +249,7 @@ static void *open_queue(struct trace_queue *queue)
 	struct coresight_queue *own = mem_zalloc(sizeof(*own));
 	const bool is_raw = queue->itrace->aux_flags & AUX_FORMAT_RAW;
 	queue->decoder = own;
-	own->process.tree = csd.create_dcd_tree(is_raw ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED,
-						is_raw ? 0 : OCSD_DFRMTR_FRAME_MEM_ALIGN | OCSD_DFRMTR_RESET_ON_4X_FSYNC);
+	own->process.tree = etm_create_tree(is_raw);
 	if (own->process.tree == C_API_INVALID_TREE_HANDLE)
 		return own;
 	for (size_t i = 0; i < state->etms.len; i++)
@@ -336,7 +270,7 @@ static void close_queue(void *decoder)
 static void take_loss(struct trace_queue *queue)
 {
 	struct coresight_queue *own = queue->decoder;
-	queue->itrace->counts.errors++;
+	take_error(queue, channel_of(queue, 0), BAD_PACKET, 0, "Bad packet");
 	for (size_t i = 0; i < CHANNELS; i++)
 		take_pause(queue, &own->channels[i]);
 }
@@ -362,7 +296,7 @@ static void take(struct trace_queue *queue, const struct coresight_message *mess
 		answer(queue, message->id, message->address, message->size);
 		break;
 	case CORESIGHT_ERROR:
-		queue->itrace->counts.errors++;
+		take_error(queue, channel_of(queue, 0), BAD_PACKET, 0, "Bad packet");
 		break;
 	case CORESIGHT_LOSS:
 		take_loss(queue);
@@ -391,6 +325,7 @@ static void step(struct trace_queue *queue)
 const struct trace_decoder trace_decoder_coresight = {
 	.type = TRACE_CORESIGHT,
 	.name = "CoreSight",
+	.letters = "ibcresZ",
 	.has_instructions = true,
 	.load = coresight_library_load,
 	.begin = begin,
@@ -398,4 +333,6 @@ const struct trace_decoder trace_decoder_coresight = {
 	.open = open_queue,
 	.close = close_queue,
 	.step = step,
+	.describe = etms_describe,
+	.dump = coresight_dump,
 };

@@ -9,7 +9,7 @@
 
 #define CORESIGHT_FUNCTIONS(row)                                                                                          \
 	row(create_dcd_tree) row(destroy_dcd_tree) row(dt_process_data) row(dt_create_decoder) row(dt_set_gen_elem_outfn) \
-		row(dt_add_callback_trcid_mem_acc)
+		row(dt_add_callback_trcid_mem_acc) row(dt_set_pkt_protocol_printer) row(def_errlog_init) row(def_errlog_set_strprint_cb)
 
 struct coresight_library {
 #define CORESIGHT_MEMBER(name) __typeof__(&ocsd_##name) name;

@@ -14,8 +14,7 @@
 /* WALK_MAX: bytes of code without a branch. No program has as many, but a trace may say that one ran through a whole library. */
 enum { BLOCK_SIZE = 2048, ERRORS_MAX = 1000, WALK_MAX = 256 << 10 };
 
-/* False: the other end is gone. */
-static bool write_all(int fd, const void *data, size_t size)
+bool coresight_write(int fd, const void *data, size_t size)
 {
 	for (ssize_t written; size; size -= (size_t)written, data = (const char *)data + written) {
 		written = write(fd, data, size);
@@ -43,7 +42,7 @@ static bool read_all(int fd, void *data, size_t size)
 
 static void flush(struct coresight_process *process)
 {
-	if (!write_all(process->to, process->messages, process->filled))
+	if (!coresight_write(process->to, process->messages, process->filled))
 		_exit(1);
 	process->filled = 0;
 }
@@ -141,23 +140,31 @@ static void decode_block(struct coresight_process *process)
 }
 
 /* Ends of other processes' pipes, above all: as long as they are open here, those don't see that perf has closed its own. */
-static void close_others(const struct coresight_process *process)
+static void close_others(int one, int other)
 {
-	const int last = process->from > process->to ? process->from : process->to;
+	const int last = one > other ? one : other;
 	for (int fd = STDERR_FILENO + 1; fd < last; fd++)
-		if (fd != process->from && fd != process->to)
+		if (fd != one && fd != other)
 			close(fd);
 	syscall(__NR_close_range, (unsigned int)last + 1, ~0u, 0);
 }
 
-/* What the library and C++ say when they give up is nobody's business, nor is an image of their memory. */
-static _Noreturn void decode(struct coresight_process *process)
+/* What the library and C++ say when they give up is nobody's business, nor is an image of their memory. C++ also writes what stdout has
+ * buffered, which is perf's. */
+static void be_alone(int one, int other)
 {
 	const int nowhere = open("/dev/null", O_WRONLY);
-	if (nowhere >= 0)
+	if (nowhere >= 0) {
+		dup2(nowhere, STDOUT_FILENO);
 		dup2(nowhere, STDERR_FILENO);
-	close_others(process);
+	}
+	close_others(one, other);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+}
+
+static _Noreturn void decode(struct coresight_process *process)
+{
+	be_alone(process->from, process->to);
 	while (!is_at_end(process))
 		decode_block(process);
 	_exit(0);
@@ -262,5 +269,27 @@ size_t coresight_process_next(struct coresight_process *process, const struct co
 
 void coresight_process_answer(struct coresight_process *process, const struct coresight_code *code)
 {
-	write_all(process->to, code, sizeof(*code));
+	coresight_write(process->to, code, sizeof(*code));
+}
+
+bool coresight_process_collect(bool (*work)(void *context, int to), void *context, struct strbuf *out)
+{
+	enum { MOST = 1 << 30 };
+	int text[2], status;
+	if (pipe2(text, O_CLOEXEC) < 0)
+		return false;
+	const pid_t pid = fork();
+	if (!pid) {
+		close(text[0]);
+		be_alone(text[1], text[1]);
+		_exit(work(context, text[1]) ? 0 : 1);
+	}
+	close(text[1]);
+	const bool read = pid > 0 && !strbuf_read(out, text[0], MOST);
+	close(text[0]);
+	if (pid < 0)
+		return false;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return read && WIFEXITED(status) && !WEXITSTATUS(status);
 }

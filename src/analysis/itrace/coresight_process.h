@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct strbuf;
 struct trace_piece;
 
 enum { CORESIGHT_MESSAGES = 256, CORESIGHT_CODE_MAX = 4096 };
@@ -66,3 +67,8 @@ void coresight_process_deinit(struct coresight_process *process);
 /* Waits for messages. 0: all is decoded, or too little of it makes sense. */
 size_t coresight_process_next(struct coresight_process *process, const struct coresight_message **ret);
 void coresight_process_answer(struct coresight_process *process, const struct coresight_code *code);
+
+/* Has `work` done in such a process, which writes text with coresight_write(): all that it wrote. False: it gave up, or died. */
+bool coresight_process_collect(bool (*work)(void *context, int to), void *context, struct strbuf *out);
+/* False: the other end is gone. */
+bool coresight_write(int fd, const void *data, size_t size);

@@ -21,6 +21,7 @@ struct trace_queue {
 	struct itrace *itrace;
 	uint32_t index;
 	uint32_t cpu, tid; /* whose trace it is; -1 = any */
+	uint32_t owner;	   /* the thread that was recorded, also where it has a queue for each CPU; -1 = all */
 	VEC(struct trace_piece) pieces;
 	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
 	bool ended;
@@ -28,9 +29,18 @@ struct trace_queue {
 	void *decoder;	/* its state, by ops->open() */
 };
 
+/* A record of the trace that is to be shown. */
+struct trace_dump {
+	const struct record_auxtrace_info *info;
+	uint32_t cpu; /* -1 = any */
+	const uint8_t *data;
+	size_t size;
+};
+
 struct trace_decoder {
 	enum trace_kind type;
 	const char *name;	     /* for messages: "Arm SPE" */
+	const char *letters;	     /* of --itrace that mean something, beside 'g', 'l', 'G' and 'L' */
 	bool has_instructions;	     /* whose samples can have a call chain and the last branches */
 	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. On an error none are, and the trace isn't decoded. */
@@ -42,7 +52,7 @@ struct trace_decoder {
 	void (*step)(struct trace_queue *queue);
 	/* For dumps; or NULL. */
 	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
-	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
+	void (*dump)(const struct trace_dump *trace, struct strbuf *out);
 };
 extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt, trace_decoder_coresight, trace_decoder_bts, trace_decoder_ptt;
 
@@ -147,6 +157,8 @@ void trace_add_branches(const struct trace_queue *queue, struct strbuf *out);
 bool trace_is_kernel(const struct itrace *itrace, uint64_t address);
 /* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
 void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
+/* … where the trace itself tells who ran. */
+void trace_put_error_of(struct itrace *itrace, const struct sample_id *where, uint32_t code, uint64_t ip, const char *message);
 /* The same of what the recorder couldn't keep. */
 void trace_put_lost(struct itrace *itrace, const struct sample_id *where);
 /* Begins a packet's line in a dump: where it is, and its bytes. */

@@ -190,6 +190,36 @@ static bool run_queues(struct itrace *itrace, uint64_t until)
 	return true;
 }
 
+/* Of a thread's queues the first one; NULL = there is none left. */
+static uint32_t *first_of_thread(const struct itrace *itrace, uint32_t tid)
+{
+	uint32_t *first = NULL;
+	for (size_t i = 0; i < itrace->heap.len; i++) {
+		uint32_t *place = &itrace->heap.data[i];
+		const struct trace_queue *queue = &itrace->queues.data[*place];
+		if (queue->owner == tid && (!first || is_before(queue, &itrace->queues.data[*first])))
+			first = place;
+	}
+	return first;
+}
+
+/* Decodes what a thread has left that ends. False: the chunk is full before that. */
+static bool run_thread(struct itrace *itrace, uint32_t tid)
+{
+	uint32_t *place;
+	while ((place = first_of_thread(itrace, tid))) {
+		struct trace_queue *queue = &itrace->queues.data[*place];
+		while (!queue->ended && itrace->out.len < CHUNK_SIZE)
+			itrace->decoder->step(queue);
+		if (!queue->ended)
+			return false;
+		*place = itrace->heap.data[--itrace->heap.len];
+		for (size_t i = itrace->heap.len / 2; i-- > 0;)
+			sift_down(itrace, i);
+	}
+	return true;
+}
+
 /* ── The feed ── */
 
 /* Whether it is of use behind: not what describes the recording, which is known already, nor what has no place there. */
@@ -220,12 +250,21 @@ static void pass_on(struct itrace *itrace, const struct record *record)
 		strbuf_add(&itrace->out, record->header, record->header->size);
 }
 
-/* Without times in the records all is decoded at their end. */
+/* What comes before the record that was read; false: the chunk is full. Without times that is known of a thread that ends. */
+static bool run_before(struct itrace *itrace)
+{
+	const struct record *record = &itrace->pending;
+	if (!itrace->timeless)
+		return !record->time || run_queues(itrace, record->time);
+	return record->header->type != RECORD_EXIT || run_thread(itrace, ((const struct record_task *)record->header)->tid);
+}
+
+/* Without times all that is left is decoded at the end of the records. */
 static struct error *advance(struct itrace *itrace)
 {
 	struct error *error = NULL;
 	if (itrace->has_pending) {
-		if (!itrace->timeless && itrace->pending.time && !run_queues(itrace, itrace->pending.time))
+		if (!run_before(itrace))
 			return NULL;
 		itrace->model_time = itrace->pending.model_time;
 		pass_on(itrace, &itrace->pending);
@@ -297,7 +336,8 @@ static void add_recorded(struct itrace *itrace, struct map64 *places, const stru
 	const struct trace_queue owner = {.itrace = itrace,
 					  .index = record->index,
 					  .cpu = (uint32_t)record->cpu,
-					  .tid = record->cpu == -1 ? (uint32_t)record->tid : (uint32_t)-1};
+					  .tid = record->cpu == -1 ? (uint32_t)record->tid : (uint32_t)-1,
+					  .owner = (uint32_t)record->tid};
 	if (trace)
 		add_piece(itrace, places, &owner, (struct trace_piece){trace, size});
 }
@@ -315,7 +355,8 @@ static void add_sampled(struct itrace *itrace, struct map64 *places, const struc
 	const struct trace_queue owner = {.itrace = itrace,
 					  .index = by_cpu ? sample.cpu : sample.tid,
 					  .cpu = by_cpu ? sample.cpu : (uint32_t)-1,
-					  .tid = by_cpu ? (uint32_t)-1 : sample.tid};
+					  .tid = by_cpu ? (uint32_t)-1 : sample.tid,
+					  .owner = by_cpu ? (uint32_t)-1 : sample.tid};
 	itrace->in_samples = true;
 	add_piece(itrace, places, &owner, (struct trace_piece){sample.aux, sample.aux_size});
 }
@@ -365,8 +406,13 @@ static void find_trace(struct itrace *itrace)
 static void tell_what_is_not_added(const struct itrace *itrace)
 {
 	const struct itrace_options *options = &itrace->options;
+	struct strbuf useless = {0};
 	if (options->given && (options->added_chain || options->added_branches) && !itrace->adds_parts)
 		log_warning("'G' and 'L' of --itrace add nothing here: they need a trace of Intel PT with times");
+	itrace_options_add_useless(options, itrace->decoder->letters, &useless);
+	if (useless.len)
+		log_warning("%s of --itrace: nothing is made of it from a trace of %s", strbuf_str(&useless), itrace->decoder->name);
+	strbuf_deinit(&useless);
 	if (options->given && (options->chain || options->last_branches) && !itrace->decoder->has_instructions)
 		log_warning("'g' and 'l' of --itrace add nothing to what is made of %s", itrace->decoder->name);
 }
@@ -504,7 +550,10 @@ void itrace_dump_record(struct reader *recording, const struct record_header *he
 		decoder->describe((const struct record_auxtrace_info *)header, out);
 	const void *trace = reader_trace(recording, header, offset, &size);
 	if (trace && decoder && decoder->dump)
-		decoder->dump(info, trace, size, out);
+		decoder->dump(
+			&(struct trace_dump){
+				.info = info, .cpu = ((const struct record_auxtrace *)header)->cpu, .data = trace, .size = size},
+			out);
 	else if (trace)
 		strbuf_printf(out, ".\n. ... %s data: size %#" PRIx64 " bytes, whose packets aren't shown\n",
 			      trace_name(info ? info->type : 0), size);

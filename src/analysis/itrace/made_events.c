@@ -181,7 +181,7 @@ bool trace_put(struct itrace *itrace, const struct event *event, const struct tr
 	return true;
 }
 
-static void put_error(struct itrace *itrace, const struct sample_id *where, uint32_t code, uint64_t ip, const char *message)
+void trace_put_error_of(struct itrace *itrace, const struct sample_id *where, uint32_t code, uint64_t ip, const char *message)
 {
 	struct record_auxtrace_error record = {
 		.header = {.type = RECORD_AUXTRACE_ERROR, .size = sizeof(record)},
@@ -204,12 +204,12 @@ void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, cons
 {
 	const struct trace_runner runner = trace_runner_of(queue);
 	const struct sample_id where = {.pid = runner.pid, .tid = runner.tid, .cpu = queue->cpu, .time = queue->time};
-	put_error(queue->itrace, &where, code, ip, message);
+	trace_put_error_of(queue->itrace, &where, code, ip, message);
 }
 
 void trace_put_lost(struct itrace *itrace, const struct sample_id *where)
 {
 	enum { LOST = 8 };
 	if (!itrace->options.without_losses)
-		put_error(itrace, where, LOST, 0, "Lost trace data");
+		trace_put_error_of(itrace, where, LOST, 0, "Lost trace data");
 }

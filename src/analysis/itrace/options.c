@@ -56,7 +56,8 @@ static const struct unit {
 	{"i", ITRACE_INSTRUCTIONS, 1}, {"t", ITRACE_TICKS, 1},
 };
 
-/* Behind 'i': "100us", "1000i", "5t", or nothing. Returns where it ends; NULL = the unit is unknown. */
+/* Behind 'i': "100us", "1000i", "5t", or nothing; a number at the end of all may be without a unit. Returns where it ends; NULL = the unit
+ * is unknown. */
 static const char *parse_period(const char *at, struct itrace_options *options)
 {
 	options->period = DEFAULT_PERIOD_NS;
@@ -64,6 +65,8 @@ static const char *parse_period(const char *at, struct itrace_options *options)
 	if (!isdigit((unsigned char)*at))
 		return at;
 	at = number_at(at, &options->period);
+	if (!*at)
+		return at;
 	for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
 		const struct unit *unit = &UNITS[i];
 		if (strncmp(at, unit->name, strlen(unit->name)) != 0)
@@ -146,6 +149,8 @@ static const char *parse_kinds_of_errors(const char *at, struct itrace_options *
 static const char *parse_letter(const char *at, struct itrace_options *options)
 {
 	char letter = *at++;
+	if (letter >= 'A' && letter <= 'z')
+		options->letters |= UINT64_C(1) << (letter - 'A');
 	if (letter == 'i') {
 		options->instructions = true;
 		return parse_period(at, options);
@@ -185,6 +190,13 @@ struct error *itrace_options_parse(const char *text, struct itrace_options *ret)
 	}
 	*ret = options;
 	return NULL;
+}
+
+void itrace_options_add_useless(const struct itrace_options *options, const char *meaning, struct strbuf *out)
+{
+	for (char letter = 'A'; letter <= 'z'; letter++)
+		if (options->letters >> (letter - 'A') & 1 && !strchr(meaning, letter) && !find_sized(letter))
+			strbuf_printf(out, "%s'%c'", out->len ? ", " : "", letter);
 }
 
 void itrace_options_add_chains(struct itrace_options *options)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ struct itrace_options {
 	uint32_t chain, last_branches;	      /* addresses and branches in samples of instructions; 0 = none … */
 	uint32_t added_chain, added_branches; /* … and in those that were recorded beside the trace */
 	uint64_t skipped;		      /* events that are passed over at first */
+	uint64_t letters;		      /* that were given: a bit for each, from 'A' on */
 };
 
 /* Reads `text`; NULL or "" = everything, as the command has it. An error names the letter that isn't possible, and why. */
@@ -36,5 +38,7 @@ extern const struct itrace_options ITRACE_NONE;
 /* What is made when nothing is asked for: all kinds of events, with instructions every 100 µs, or instead of these, for commands that tell
  * what happened (`each`), calls. */
 void itrace_options_default(struct itrace_options *ret, bool each);
+/* Adds those of the letters that aren't in `meaning`: "'f', 'M'". */
+void itrace_options_add_useless(const struct itrace_options *options, const char *meaning, struct strbuf *out);
 /* Call chains in what is made, and in what was recorded. */
 void itrace_options_add_chains(struct itrace_options *options);

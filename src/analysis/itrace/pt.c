@@ -246,6 +246,7 @@ static void close_queue(void *decoder)
 const struct trace_decoder trace_decoder_pt = {
 	.type = TRACE_INTEL_PT,
 	.name = "Intel PT",
+	.letters = "ibcrexwpoIsZ",
 	.has_instructions = true,
 	.load = pt_library_load,
 	.begin = begin,

@@ -216,13 +216,13 @@ static size_t read_packet(struct pt_packet_decoder *decoder, const uint8_t *trac
 	return length;
 }
 
-void pt_dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out)
+void pt_dump(const struct trace_dump *trace, struct strbuf *out)
 {
 	struct error *error = pt_library_load();
-	const uint8_t *bytes = trace;
+	const uint8_t *bytes = trace->data;
+	const size_t size = trace->size;
 	struct pt_config config;
 	size_t length;
-	(void)info;
 	strbuf_printf(out, ".\n. ... Intel Processor Trace data: size %zu bytes\n", size);
 	if (error) {
 		strbuf_printf(out, ".  %s\n", error_message(error));

@@ -29,5 +29,6 @@ enum pt_word {
 
 /* 0 where recorders of that time didn't say. */
 uint64_t pt_info_word(const struct record_auxtrace_info *info, enum pt_word word);
+struct trace_dump;
 void pt_describe(const struct record_auxtrace_info *info, struct strbuf *out);
-void pt_dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
+void pt_dump(const struct trace_dump *trace, struct strbuf *out);

@@ -58,13 +58,13 @@ static void add_word(const uint8_t *bytes, size_t at, const char *name, struct s
 	strbuf_add_char(out, '\n');
 }
 
-static void dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out)
+static void dump(const struct trace_dump *trace, struct strbuf *out)
 {
 	static const char *const LONG[LONG_WORDS] = {"", "Prefix", "Header DW0", "Header DW1", "Header DW2", "Header DW3", "", "Time"};
 	static const char *const SHORT[SHORT_WORDS] = {NULL, "Header DW1", "Header DW2", "Header DW3"};
-	const uint8_t *bytes = trace;
+	const uint8_t *bytes = trace->data;
+	size_t size = trace->size;
 
-	(void)info;
 	const bool is_long = size >= WORD && word_at(bytes) >> 11 == (1u << 21) - 1;
 	const size_t words = is_long ? LONG_WORDS : SHORT_WORDS;
 	const char *const *names = is_long ? LONG : SHORT;
@@ -78,4 +78,4 @@ static void dump(const struct record_auxtrace_info *info, const void *trace, siz
 }
 
 const struct trace_decoder trace_decoder_ptt = {
-	.type = TRACE_HISI_PTT, .name = "HiSilicon PTT", .begin = begin, .describe = describe, .dump = dump};
+	.type = TRACE_HISI_PTT, .name = "HiSilicon PTT", .letters = "", .begin = begin, .describe = describe, .dump = dump};

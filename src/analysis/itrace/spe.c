@@ -285,10 +285,10 @@ static void describe(const struct record_auxtrace_info *info, struct strbuf *out
 		strbuf_printf(out, "  PMU Type           %" PRId64 "\n", (int64_t)info->words[INFO_PMU_TYPE]);
 }
 
-static void dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out)
+static void dump(const struct trace_dump *trace, struct strbuf *out)
 {
-	(void)info;
-	const uint8_t *bytes = trace;
+	const uint8_t *bytes = trace->data;
+	const size_t size = trace->size;
 	size_t length;
 	strbuf_printf(out, ".\n. ... ARM SPE data: size %#zx bytes\n", size);
 	for (size_t offset = 0; offset < size; offset += length) {
@@ -303,6 +303,7 @@ static void dump(const struct record_auxtrace_info *info, const void *trace, siz
 const struct trace_decoder trace_decoder_spe = {
 	.type = TRACE_ARM_SPE,
 	.name = "Arm SPE",
+	.letters = "ibfmtaMesZ",
 	.begin = begin,
 	.end = end,
 	.open = open_queue,

@@ -176,6 +176,7 @@ struct agent_status {
 	size_t wish_count;
 	const struct agent_identity *identity;
 	const agent_sinks *sinks;
+	struct outbox *outbox; /* open while anybody asks */
 };
 
 void agent_status_init(struct agent_status *status);

@@ -369,6 +369,7 @@ static struct error *open_all(struct agent *agent)
 	error = agent_sinks_open(settings, &agent->sinks);
 	if (!error)
 		error = outbox_open(settings->memory / WAITING_PART, &agent->outbox);
+	agent->status.outbox = agent->outbox;
 	if (!error)
 		error = open_session(agent);
 	if (!error)

@@ -28,8 +28,9 @@ struct figure {
 
 enum { FIGURES_MAX = 32 };
 
-static size_t list_figures(const struct agent_numbers *n, struct figure figures[FIGURES_MAX])
+static size_t list_figures(const struct agent_status *status, struct figure figures[FIGURES_MAX])
 {
+	const struct agent_numbers *n = &status->numbers;
 	const struct figure all[] = {
 		{"windows", "Windows that were completed.", true, (double)n->windows, true},
 		{"samples_taken", "Samples that the kernel took.", true, (double)n->taken, true},
@@ -39,6 +40,7 @@ static size_t list_figures(const struct agent_numbers *n, struct figure figures[
 		{"records_lost", "Records of any kind that the kernel had to drop.", true, (double)n->records_lost, true},
 		{"waits_missed", "Waits off the CPU for which there was no room.", true, (double)n->waits.missed, true},
 		{"waits_unseen", "Waits off the CPU whose end the kernel did not report.", true, (double)n->waits.unseen, true},
+		{"windows_before_disk", "Windows that the disk has not taken yet.", false, (double)outbox_waiting(status->outbox), true},
 		{"suspensions", "How often the machine slept.", true, (double)n->suspensions, true},
 		{"clock_jumps", "How often the machine's clock was set.", true, (double)n->clock_jumps, true},
 		{"reloads", "Configurations that were read anew.", true, (double)n->reloads, true},
@@ -112,7 +114,7 @@ void agent_status_add_json(struct agent_status *status, struct strbuf *out)
 	struct json json = {.out = out};
 	struct figure figures[FIGURES_MAX];
 	pthread_mutex_lock(&status->lock);
-	size_t count = list_figures(&status->numbers, figures);
+	size_t count = list_figures(status, figures);
 	json_begin_object(&json);
 	json_add_string(&json, "host", status->identity->host);
 	json_add_string(&json, "host_id", status->identity->id);
@@ -176,6 +178,9 @@ void agent_status_add_text(struct agent_status *status, struct strbuf *out)
 		strbuf_printf(out, "flight:  %" PRIu64 " recordings, %" PRIu64 " triggers, %" PRIu64 " could not be written\n",
 			      n->flight.recordings, n->flight.triggers, n->flight.failed);
 	add_cost(n, out);
+	size_t waiting = outbox_waiting(status->outbox);
+	if (waiting)
+		strbuf_printf(out, "disk:    %zu window%s that it has not taken yet\n", waiting, waiting == 1 ? "" : "s");
 	strbuf_add_str(out, status->sinks->len ? "sinks:\n" : "sinks:   none\n");
 	for (size_t i = 0; i < status->sinks->len; i++)
 		add_sink_text(&status->sinks->data[i], out);
@@ -227,7 +232,7 @@ void agent_status_add_metrics(struct agent_status *status, struct strbuf *out)
 {
 	struct figure figures[FIGURES_MAX];
 	pthread_mutex_lock(&status->lock);
-	size_t count = list_figures(&status->numbers, figures);
+	size_t count = list_figures(status, figures);
 	for (size_t i = 0; i < count; i++)
 		add_metric(&figures[i], out);
 	for (size_t i = 0; i < sizeof(sink_metrics) / sizeof(*sink_metrics); i++)

@@ -55,11 +55,18 @@ static void *end_at_once(void *argument)
 	return argument;
 }
 
+/* Those that start threads share the runs. */
+struct starters {
+	const struct breakpoint_options *options;
+	atomic_uint begun;
+};
+
 static void *start_threads(void *argument)
 {
-	const struct breakpoint_options *options = argument;
+	struct starters *starters = argument;
+	const struct breakpoint_options *options = starters->options;
 	pthread_t *threads = mem_alloc_array(options->threads, sizeof(*threads));
-	for (unsigned int run = 0; run < bench_times(); run++) {
+	while (atomic_fetch_add(&starters->begun, 1) < bench_times()) {
 		uint64_t started = 0;
 		while (started < options->threads && !pthread_create(&threads[started], NULL, end_at_once, NULL))
 			started++;
@@ -78,13 +85,14 @@ static const struct option thread_table[] = {
 	OPTION_END,
 };
 
-static struct error *start_in_parallel(struct breakpoint_options *options, uint64_t *ret_elapsed_ns)
+static struct error *start_in_parallel(const struct breakpoint_options *options, uint64_t *ret_elapsed_ns)
 {
+	struct starters starters = {.options = options};
 	pthread_t *parallel = mem_alloc_array(options->parallel, sizeof(*parallel));
 	struct error *error = NULL;
 	uint64_t started = 0, begin = clock_now_ns(CLOCK_MONOTONIC);
 	for (; started < options->parallel && !error; started++) {
-		int failed = pthread_create(&parallel[started], NULL, start_threads, options);
+		int failed = pthread_create(&parallel[started], NULL, start_threads, &starters);
 		if (failed) {
 			error = error_system(failed, "cannot start thread %" PRIu64, started + 1);
 			break;

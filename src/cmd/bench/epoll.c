@@ -67,7 +67,7 @@ static void *wait_for_events(void *argument)
 	uint64_t value;
 	pthread_barrier_wait(&worker->crowd->begin);
 	while (!stops(worker->crowd)) {
-		if (epoll_wait(worker->epoll, &event, 1, options->nonblocking ? 0 : 100) != 1)
+		if (epoll_wait(worker->epoll, &event, 1, options->nonblocking ? 0 : -1) != 1)
 			continue;
 		ssize_t got;
 		do
@@ -87,15 +87,18 @@ static void *write_events(void *argument)
 	struct crowd *crowd = argument;
 	const struct epoll_options *options = crowd->options;
 	const uint64_t one = 1;
+	const struct timespec pause = {.tv_nsec = 500}; /* those that wait shall not have to share their CPU with us */
 	unsigned int seed = 1;
 	pthread_barrier_wait(&crowd->begin);
-	for (; !stops(crowd); crowd->rounds++)
+	for (; !stops(crowd); crowd->rounds++) {
 		for (size_t i = 0; i < options->threads; i++)
 			for (size_t j = 0; j < options->descriptors && !stops(crowd); j++) {
 				size_t at = options->random ? (size_t)rand_r(&seed) % options->descriptors : j;
 				if (write(crowd->workers[i].descriptors[at], &one, sizeof(one)) < 0 && errno != EAGAIN)
 					return NULL;
 			}
+		nanosleep(&pause, NULL);
+	}
 	return NULL;
 }
 
@@ -204,6 +207,22 @@ static struct error *start(struct crowd *crowd, size_t index, bool registered, v
 	return bench_start(&crowd->cpus, index, work, worker, &worker->thread);
 }
 
+/* Those that wait for something notice it when something comes. */
+static void join_all(struct crowd *crowd)
+{
+	const struct epoll_options *options = crowd->options;
+	const struct timespec pause = {.tv_nsec = 1000000};
+	const uint64_t one = 1;
+	for (size_t i = 0; i < options->threads; i++)
+		while (pthread_tryjoin_np(crowd->workers[i].thread, NULL) == EBUSY) {
+			for (size_t j = 0; j < options->threads; j++)
+				for (size_t k = 0; k < options->descriptors; k++)
+					if (write(crowd->workers[j].descriptors[k], &one, sizeof(one)) < 0)
+						break;
+			nanosleep(&pause, NULL);
+		}
+}
+
 static void rest_and_stop(struct crowd *crowd, double *ret_seconds)
 {
 	pthread_barrier_wait(&crowd->begin);
@@ -212,8 +231,7 @@ static void rest_and_stop(struct crowd *crowd, double *ret_seconds)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL); /* a signal ends it early */
 	atomic_store(&crowd->stop, true);
 	*ret_seconds = (double)(clock_now_ns(CLOCK_MONOTONIC) - begin) / 1e9;
-	for (size_t i = 0; i < crowd->options->threads; i++)
-		pthread_join(crowd->workers[i].thread, NULL);
+	join_all(crowd);
 }
 
 static void deinit(struct crowd *crowd)
@@ -287,8 +305,9 @@ static struct error *run_wait(int argc, char **argv, int *ret_status)
 		    getpid(), options.threads, options.edge ? " with EPOLLET" : "", options.descriptors, options.runtime_s);
 	pthread_barrier_init(&crowd.begin, NULL, (unsigned int)options.threads + 2);
 	error = start_all(&crowd, true, wait_for_events);
-	if (!error)
-		error = bench_start(&crowd.cpus, options.threads, write_events, &crowd, &writer);
+	int failed = error ? 0 : pthread_create(&writer, NULL, write_events, &crowd); /* on any CPU */
+	if (failed)
+		error = error_system(failed, "cannot start the thread that writes");
 	if (error)
 		return error;
 	rest_and_stop(&crowd, &seconds);

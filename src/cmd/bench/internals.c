@@ -10,6 +10,7 @@
 #include "event/parse/parse.h"
 #include "kernel/counter.h"
 #include "kernel/hardware/cpus.h"
+#include "kernel/ring_set.h"
 #include "symbol/kernel/kallsyms.h"
 
 #include <errno.h>
@@ -236,24 +237,56 @@ static const struct option open_table[] = {
 	OPTION_END,
 };
 
+/* As perf record opens an event: it samples. */
+static struct error *open_one(const struct event *event, const struct counter_target *target, struct perf_open *state, struct counter *ret)
+{
+	struct counter_failure failure;
+	struct perf_event_attr attr;
+	memcpy(&attr, &event->attr, sizeof(attr));
+	attr.sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
+	attr.disabled = 1;
+	attr.inherit = target->cpus[0] >= 0; /* a ring of a thread has no room for what it starts */
+	if (!attr.sample_period) {
+		attr.freq = 1;
+		attr.sample_freq = 4000;
+	}
+	int result = counter_open(ret, state, &attr, event->precise_max, target, NULL, NULL, 0, &failure);
+	return result ? error_system(-result, "cannot open %s; 'perf doctor' shows what can be measured here", event->name) : NULL;
+}
+
+/* Rings as perf record has them, and all counters switched on and off. */
+static struct error *map_and_switch(const struct ring_set_counter *counters, size_t count, const struct counter_target *target)
+{
+	enum { PAGES = 128 };
+	struct ring_set rings = {0};
+	int result = ring_set_open(&rings, counters, count, target, PAGES);
+	if (result)
+		return error_system(-result, "cannot map rings");
+	for (size_t i = 0; i < count && !result; i++)
+		result = counter_enable(counters[i].counter);
+	for (size_t i = 0; i < count && !result; i++)
+		result = counter_disable(counters[i].counter);
+	ring_set_close(&rings);
+	return result ? error_system(-result, "cannot switch counters on and off") : NULL;
+}
+
 /* All events at all places, and closed again. */
 static struct error *open_and_close(const struct event_list *events, const struct counter_target *target)
 {
 	struct counter *counters = mem_zalloc_array(events->events.len, sizeof(*counters));
+	struct ring_set_counter *mapped = mem_zalloc_array(events->events.len, sizeof(*mapped));
 	struct perf_open state = {0};
-	struct counter_failure failure;
 	struct error *error = NULL;
 	size_t opened = 0;
 	for (; opened < events->events.len && !error; opened++) {
-		struct event *event = events->events.data[opened];
-		struct perf_event_attr attr;
-		memcpy(&attr, &event->attr, sizeof(attr));
-		int result = counter_open(&counters[opened], &state, &attr, event->precise_max, target, NULL, NULL, 0, &failure);
-		if (result)
-			error = error_system(-result, "cannot open %s; 'perf doctor' shows what can be measured here", event->name);
+		mapped[opened].counter = &counters[opened];
+		error = open_one(events->events.data[opened], target, &state, &counters[opened]);
 	}
+	if (!error)
+		error = map_and_switch(mapped, opened, target);
 	for (size_t i = 0; i < opened; i++)
 		counter_close(&counters[i]);
+	free(mapped);
 	free(counters);
 	return error;
 }

@@ -58,7 +58,8 @@ static void print_sample(struct mem_dump *dump, const struct record *record, con
 		sample_text_add_page_size(sample->data_page_size, line);
 		strbuf_add_str(line, between);
 	}
-	strbuf_printf(line, "%" PRIu64 "%s0x%" PRIx64 "%s", sample->weight, between, sample->data_src, between);
+	strbuf_printf(line, "%" PRIu64 "%s0x%" PRIx64 "%s", sample->weight, between, sample_data_source(&record->event->attr, sample),
+		      between);
 	add_code(dump, &frame);
 	strbuf_add_char(line, '\n');
 	fwrite(strbuf_str(line), 1, line->len, stdout);

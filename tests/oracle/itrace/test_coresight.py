@@ -9,6 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import traces
 from traces import ETM_ON, ETM_SYNC, etm_address, etm_atoms, etm_frames, etm_recording, shown
 
 PROGRAM = """
@@ -97,6 +98,52 @@ def test_report(perf, oracle, walk, tmp_path):
     assert ours == theirs and any("instructions" in line for line in ours)
 
 
+def dumped(text):
+    """What describes the trace, and its packets."""
+    lines = [line.expandtabs() for line in text.split("Aggregated stats")[0].splitlines()]
+    return [line for line in lines if line.startswith("        ") or "CoreSight" in line]
+
+
+@pytest.mark.parametrize("version, magic", [(0, traces.ETM_MAGIC), (1, traces.ETM_MAGIC), (1, traces.ETM_MAGIC + 0x1010101010101010)])
+@pytest.mark.parametrize("command", ["script", "report"])
+def test_dump(perf, oracle, walk, tmp_path, command, version, magic):
+    """Packets of two streams in one buffer, and registers of each ETM; of ETE one more."""
+    registers = {"architecture": 0x47724a13} if magic != traces.ETM_MAGIC else {}
+    whole, lost = walk.traces()["whole"], walk.traces()["lost"]
+    path = walk.write(tmp_path / "perf.data", [(0, -1, 7, etm_frames(whole) + etm_frames(lost, 0x12))], version=version, magic=magic, registers=registers)
+    theirs = dumped(shown(oracle, command, "-D", "-i", path))
+    assert sum("I_ATOM" in line for line in theirs) > 20 and sum("TRCTRACEIDR" in line for line in theirs) == 2
+    assert dumped(shown(perf, command, "-D", "-i", path)) == theirs
+
+
+def test_dump_of_what_is_damaged(perf, walk, tmp_path):
+    """Bytes that libopencsd dies of, descriptions that are cut, and another kind of ETM: what is known is shown, and the rest is named."""
+    bad = ETM_SYNC + etm_address(walk.at["again"]) + b"\x30"
+    path = walk.write(tmp_path / "perf.data", [(0, -1, 7, etm_frames(bad + b"\x71" * 400))])
+    assert "I_ADDR_L_64IS0" in shown(perf, "script", "-D", "-i", path)
+    good = etm_recording([(0, -1, 7, etm_frames(walk.traces()["whole"]))], walk.records)
+    (tmp_path / "cut.data").write_bytes(good.replace((7 << 32 | 2).to_bytes(8, "little"), (7 << 32 | 900).to_bytes(8, "little")))
+    text = shown(perf, "script", "-D", "-i", tmp_path / "cut.data")
+    assert text.count("TRCTRACEIDR") == 2 and "Its packets aren't shown: its description is cut" in text
+    text = shown(perf, "script", "-D", "-i", walk.write(tmp_path / "perf.data", walk.traces()["whole"], magic=0x3030303030303030))
+    assert text.count("Unknown register") == 14 and "Its packets aren't shown: it is neither" in text
+
+
+def test_dump_without_frames(perf, corpus):
+    """A buffer with the stream of one ETM alone, of which the kernel's perf shows nothing."""
+    folder = corpus / "GrapheneOS+platform_system_extras/simpleperf/testdata/etm"
+    for name, stream in (("perf_with_unformatted_trace.data", "ID:10;"), ("perf_with_unformatted_trace.data@dcd4c62", "ID:14;")):  # the stream of the CPU's own ETM
+        lines = dumped(shown(perf, "script", "-D", "-i", folder / name))
+        assert sum(stream in line for line in lines) > 20 and not any(re.search(r"ID:(?!1[04];)", line) for line in lines) and not any("makes no sense" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["perf.data", "perf.data@2cae4b2", "perf_etm.data"])
+def test_dump_of_others(perf, oracle, corpus, name):
+    path = corpus / "GrapheneOS+platform_system_extras/simpleperf/testdata/etm" / name
+    theirs = dumped(shown(oracle, "script", "-D", "-i", path))
+    assert len(theirs) > 100 and dumped(shown(perf, "script", "-D", "-i", path)) == theirs
+
+
 def test_calls(perf, walk, tmp_path):
     """The kernel's perf has no depths of such traces, and shows each branch, whatever letters there are."""
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
@@ -107,6 +154,11 @@ def test_calls(perf, walk, tmp_path):
 
 
 def test_what_is_lost_is_told(perf, walk, tmp_path):
+    """… and where, if that is asked for: the kernel's perf has no such lines."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["lost"])
+    assert shown(perf, "script", "--itrace=e", "-i", path) == " instruction trace error type 1 cpu 0 pid 7 tid 7 ip 0x555555000 code 5: Failed to get instruction\n"
+    assert "trace error" not in shown(perf, "script", "-i", path)
+    assert "'x' of --itrace: nothing is made of it from a trace of CoreSight" in perf("script", "--itrace=bx", "-i", path).stderr
     done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["lost"]))
     assert "1 times the hardware trace couldn't be followed (1 times because the code is not at hand)" in done.stderr
     done = perf("script", "--itrace=b", "-i", walk.write(tmp_path / "perf.data", walk.traces()["whole"], magic=0x3030303030303030))

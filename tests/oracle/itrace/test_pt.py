@@ -129,6 +129,20 @@ def test_without_the_library(perf, walk, tmp_path):
     assert "(Intel PT) isn't decoded: cannot load libipt" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
 
 
+def test_period_without_a_unit(perf, oracle, walk, tmp_path):
+    """At the end: nanoseconds."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    theirs = shown(oracle, "script", "--itrace=i0", "-i", path)
+    assert theirs.count("\n") > 20 and shown(perf, "script", "--itrace=i0", "-i", path) == theirs == shown(oracle, "script", "--itrace=i0ns", "-i", path)
+    assert shown(perf, "script", "--itrace=i300", "-i", path) == shown(perf, "script", "--itrace=i300ns", "-i", path) != theirs
+
+
+def test_letters_without_a_meaning(perf, walk, tmp_path):
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    assert "'M', 'f' of --itrace: nothing is made of it from a trace of Intel PT" in perf("script", "--itrace=bfM", "-i", path).stderr
+    assert not perf("script", "--itrace=i0ibcrwxpoIegGlLs0", "-i", path).stderr
+
+
 def test_report(perf, oracle, walk, tmp_path):
     path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
     words = ("report", "--stdio", "--itrace=i1i", "-F", "overhead,sample,period,sym", "-i", path)
@@ -193,6 +207,18 @@ def test_threads_without_times(perf, oracle, walk, tmp_path):
     for letters, fields in (("b", "comm,tid,event,ip,addr,period,sym"), ("i1i", "comm,tid,event,ip,period,sym")):
         theirs = shown(oracle, "script", f"--itrace={letters}", "-F", fields, "-i", path)
         assert theirs.count("\n") >= 13 and shown(perf, "script", f"--itrace={letters}", "-F", fields, "-i", path) == theirs
+
+
+def test_whose_it_is_without_times(perf, oracle, walk, tmp_path):
+    """What was recorded of a thread, for each CPU, is decoded when it ends: who runs there later has nothing to do with it."""
+    path = tmp_path / "perf.data"
+    pieces = [(cpu, cpu, 7, walk.start() + walk.rest() + pt_ip("pgd")) for cpu in (1, 0)]
+    records = walk.records + "switch out=0 pid=0 tid=0 time=9500 id=3 cpu=0\n"
+    path.write_bytes(pt_recording(pieces, records))
+    theirs = shown(oracle, "script", "--itrace=bZ", "-i", path)
+    assert theirs.count("walk") >= 13 and shown(perf, "script", "--itrace=bZ", "-i", path) == theirs
+    theirs = shown(oracle, "script", "--itrace=bZ", "--show-task-events", "-i", path)
+    assert shown(perf, "script", "--itrace=bZ", "--show-task-events", "-i", path) == theirs
 
 
 def test_time(perf, oracle, walk, tmp_path):

@@ -210,12 +210,12 @@ def test_forms(perf, tmp_path, form, described):
 
 def test_what_is_not_added(perf, tmp_path):
     (tmp_path / "perf.data").write_bytes(spe_recording([(0, -1, spe_operations(20, random.Random(5)))], PROGRAMS))
-    for letters, words in (("i1ig", "made of Arm SPE"), ("i1iL", "need a trace of Intel PT"), ("i1i", "")):
+    for letters, words in (("i1ig", "made of Arm SPE"), ("i1iL", "need a trace of Intel PT"), ("i1ixM", "'x' of --itrace: nothing is made of it from a trace of Arm SPE"), ("i1ifmtabMesZ".replace("s", "s1"), "")):
         told = perf("script", f"--itrace={letters}", "-i", tmp_path / "perf.data").stderr
         assert words in told and (words or not told)
 
 
-@pytest.mark.parametrize("letters, message", [("q", "decoded whole"), ("i5", "unit"), ("i5h", "unit"), ("s", "number of events"), ("bK", "unknown letter 'K'"), ("y", "cycles"),
+@pytest.mark.parametrize("letters, message", [("q", "decoded whole"), ("i5b", "unit"), ("i5h", "unit"), ("s", "number of events"), ("bK", "unknown letter 'K'"), ("y", "cycles"),
                                               ("il0", "from 1 to 1024"), ("il1025", "from 1 to 1024"), ("i99999999999999999999ms", "unit")])
 def test_refused(perf, letters, message):
     done = perf("script", f"--itrace={letters}", "-i", "/absent")

@@ -121,11 +121,13 @@ static void a_disk_that_hangs(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	/* One window is always taken, however small the limit is. */
 	assert_int_equal(put_all(&sending, WINDOWS), WINDOWS - 1);
+	assert_int_equal(outbox_waiting(sending.outbox), 1);
 	sender_counts(sending.sender, &counts);
 	assert_int_equal(counts.batches, 0);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	outbox_flush(sending.outbox);
+	assert_int_equal(outbox_waiting(sending.outbox), 0);
 	close(fd);
 	sender_counts(sending.sender, &counts);
 	assert_int_equal(counts.batches, WINDOWS);

@@ -209,7 +209,8 @@ static void take_round(struct order *order, size_t count)
 		order->incoming = order->spare;
 		order->spare = (order_items){0};
 	} else {
-		copy_items(round.data + count, left, &rest.items);
+		if (left) /* else there may be no memory yet */
+			copy_items(round.data + count, left, &rest.items);
 		round.len = count;
 		order->incoming = ready->items;
 		*ready = (struct order_run){.items = round};

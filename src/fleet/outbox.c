@@ -102,6 +102,8 @@ struct error *outbox_put(struct outbox *outbox, struct sender *sender, const str
 size_t outbox_waiting(struct outbox *outbox)
 {
 	size_t waiting = 0;
+	if (!outbox)
+		return 0;
 	pthread_mutex_lock(&outbox->lock);
 	for (size_t i = 0; i < outbox->letters.len; i++)
 		waiting += !outbox->letters.data[i].dropped;

@@ -17,7 +17,7 @@ struct error *outbox_open(uint64_t limit, struct outbox **ret);
 void outbox_close(struct outbox *outbox);
 /* Waits for nothing. An error: the window is dropped. The sender has to live until outbox_flush(). */
 struct error *outbox_put(struct outbox *outbox, struct sender *sender, const struct window *window);
-/* Windows that the disk has not taken yet; those that are only to be counted as dropped aren't among them. */
+/* Windows that the disk has not taken yet; those that are only to be counted as dropped aren't among them. NULL: none. */
 size_t outbox_waiting(struct outbox *outbox);
 bool outbox_is_empty(struct outbox *outbox);
 /* Waits until all that was put so far is kept, or counted as dropped. */

@@ -33,10 +33,12 @@ echo 200 >$burst
 record -o small.data -m ,1 -e intel_pt//u -- loop 30000000
 contains err 'intel_pt//u: [0-9]+ times the buffer was full: what was traced then is missing. Use larger buffers'
 
-# Snapshots: the newest trace, as much as there is room for, at the end; and no more than is wanted.
+# Snapshots: the newest trace, as much as there is room for, at the end; and no more than is wanted. On one processor: of who has moved there is what is
+# newest on each of them, and what lies between is missing.
 echo 8 >$burst
-record -o end.data -Se -m ,4 -e intel_pt//u -- loop 60000000
-record -o part.data -Se4096 -e intel_pt//u -- loop 60000000
+for words in "end.data -Se -m ,4" "part.data -Se4096"; do
+	taskset 1 perf record -o $words -e intel_pt//u -- loop 60000000 2>err || fail "record -o $words: $(cat err)"
+done
 record -o none.data -S -e intel_pt//u -- loop 1000000
 contains err 'no snapshot was taken'
 

@@ -176,7 +176,7 @@ struct agent_status {
 	size_t wish_count;
 	const struct agent_identity *identity;
 	const agent_sinks *sinks;
-	struct outbox *outbox; /* open while anybody asks */
+	struct outbox *outbox; /* NULL before it is open */
 };
 
 void agent_status_init(struct agent_status *status);

@@ -69,11 +69,9 @@ static void copy_movsb(void *target, const void *source, size_t size)
 
 static void fill_unrolled(void *target, const void *source, size_t size)
 {
-	uint64_t *to = target, zero = 0;
-	for (; size >= 64; size -= 64, to += 8) {
-		__asm__ volatile("" : "+r"(zero)); /* the compiler can't see what it is, and leaves the words alone */
-		to[0] = zero, to[1] = zero, to[2] = zero, to[3] = zero, to[4] = zero, to[5] = zero, to[6] = zero, to[7] = zero;
-	}
+	volatile uint64_t *to = target; /* word by word, not by vectors */
+	for (; size >= 64; size -= 64, to += 8)
+		to[0] = 0, to[1] = 0, to[2] = 0, to[3] = 0, to[4] = 0, to[5] = 0, to[6] = 0, to[7] = 0;
 	for (size_t i = 0; i < size; i++)
 		((volatile char *)to)[i] = 0;
 }

@@ -19,7 +19,7 @@ static void hits_sample(void *state, void *context, const struct event *event, c
 {
 	const struct session *session = context;
 	struct hits *hits = state;
-	const struct thread *thread = machine_thread_or_new(session->machine, sample->pid, sample->tid, model_time);
+	const struct thread *thread = session_sample_thread(session->machine, sample, model_time);
 	const struct maps *maps = machine_maps(session->machine, thread, sample->cpumode);
 	const struct map *map = maps ? maps_find(maps, sample->ip, model_time) : NULL;
 	if (map && map->dso)

@@ -168,7 +168,7 @@ struct error *stitcher_prepare(struct stitcher *stitcher, struct session *sessio
 	while (session_next(session, &record, &error) > 0) {
 		if (record.header->type != RECORD_SAMPLE || session_decode_uncounted(session, &record, &sample))
 			continue;
-		const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record.model_time);
+		const struct thread *thread = session_sample_thread(session->machine, &sample, record.model_time);
 		uint32_t callers = stitcher_callers(stitcher, thread, &record.event->attr, &sample);
 		if (callers != STITCH_NONE)
 			*map64_insert(&stitcher->prepared_callers, record.offset, NULL) = callers;

@@ -33,7 +33,7 @@ void dumping_add_record(const struct session *session, const struct record *reco
 	if (record->header->type != RECORD_SAMPLE ||
 	    sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))
 		return;
-	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
+	const struct thread *thread = session_sample_thread(session->machine, &sample, record->model_time);
 	const struct untrusted *comm = thread ? thread_comm(thread, record->model_time) : untrusted(":-1");
 	strbuf_add_str(out, " ... thread: ");
 	text_add_untrusted(out, comm);

@@ -184,7 +184,8 @@ static void sandbox_start(struct sandbox *sandbox)
 	free(sandbox->debug_cache);
 }
 
-void opening_sandbox(const struct input_options *input, const char *output, const char *pager)
+/* `cache` may be NULL. */
+static void enter_sandbox(const struct input_options *input, const char *output, const char *pager, const char *cache)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	bool writes = output && strcmp(output, "-"), device = writes && output_is_device(output);
@@ -193,9 +194,24 @@ void opening_sandbox(const struct input_options *input, const char *output, cons
 	sandbox_init(&sandbox, urls && *urls && input->debuginfod_seconds);
 	if (folder)
 		add_output(&sandbox, folder);
+	if (cache) {
+		mkdir(cache, 0755);
+		add_output(&sandbox, cache);
+		sandbox.options.links = cache;
+	}
 	if (pager)
 		pager_prepare(pager);
 	sandbox_start(&sandbox);
+}
+
+void opening_sandbox(const struct input_options *input, const char *output, const char *pager)
+{
+	enter_sandbox(input, output, pager, NULL);
+}
+
+void opening_sandbox_and_cache(const struct input_options *input, const char *output, const char *cache)
+{
+	enter_sandbox(input, output, NULL, cache);
 }
 
 void opening_sandbox_with_cache(const char *cache, bool network)

@@ -62,6 +62,8 @@ void opening_end(struct opening *opening);
 /* Gives up what reading doesn't need (kernel/sandbox.h): for commands that open the recording by themselves; opening_begin() does it for
  * the others. `pager`: the name of the command whose output is paged, or NULL. `output`: as above. */
 void opening_sandbox(const struct input_options *input, const char *output, const char *pager);
+/* The same for a command that puts files into the build-id cache in the folder `cache`, which is made, as well. */
+void opening_sandbox_and_cache(const struct input_options *input, const char *output, const char *cache);
 /* The same for a command whose output is the build-id cache in the folder `cache`, which is made. `network`: debug servers are asked. */
 void opening_sandbox_with_cache(const char *cache, bool network);
 /* How many events have samples. */

@@ -224,7 +224,8 @@ static void fill_sample(const struct language_sample *at, struct perf_dlfilter_s
 		.raw_callchain_nr = sample->chain_count,
 		.raw_callchain = (const __u64 *)sample->chain,
 		.event = at->record->event->name,
-		.vcpu = -1,
+		.machine_pid = (__s32)sample->guest.machine_pid,
+		.vcpu = (__s32)sample->guest.vcpu,
 	};
 }
 

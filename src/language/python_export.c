@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 25, HOST_MACHINE = 1 };
+enum { MOST_COLUMNS = 25 };
 
 enum exported_table {
 	TABLE_EVSEL,
@@ -87,6 +87,21 @@ static uint64_t id_of(struct python_export *export, enum exported_table table, u
 
 /* ---- who ---- */
 
+/* The id of the host (0), or of the guest of a process, whose row is sent when it is first met. */
+static uint64_t export_machine(struct python_export *export, uint32_t guest_pid)
+{
+	bool is_new;
+	uint64_t id = id_of(export, TABLE_MACHINE, guest_pid, &is_new);
+	struct exported_row row = {0};
+	if (!is_new)
+		return id;
+	add(export, &row, id);
+	add(export, &row, guest_pid ? guest_pid : (uint64_t)-1);
+	add_text(export, &row, "");
+	send(export, TABLE_MACHINE, &row);
+	return id;
+}
+
 /* The id of a thread, whose row is sent when it is first met. `leader` is the id of its main thread; 0 = it is one. */
 static uint64_t export_thread(struct python_export *export, const struct thread *thread, uint64_t leader)
 {
@@ -95,8 +110,9 @@ static uint64_t export_thread(struct python_export *export, const struct thread 
 	struct exported_row row = {0};
 	if (!is_new)
 		return id;
+	uint64_t machine = export_machine(export, thread->process->machine->guest_pid);
 	add(export, &row, id);
-	add(export, &row, HOST_MACHINE);
+	add(export, &row, machine);
 	add(export, &row, leader ? leader : id);
 	add(export, &row, (uint64_t)(int32_t)thread->pid);
 	add(export, &row, (uint64_t)(int32_t)thread->tid);
@@ -195,8 +211,9 @@ static uint64_t export_dso(struct python_export *export, const struct dso *dso)
 	struct exported_row row = {0};
 	if (!is_new)
 		return id;
+	uint64_t machine = export_machine(export, dso->guest_pid);
 	add(export, &row, id);
-	add(export, &row, HOST_MACHINE);
+	add(export, &row, machine);
 	add_text(export, &row, dso->kind == DSO_KERNEL ? dso->script_name : dso->short_name);
 	add_text(export, &row, dso->kind == DSO_KERNEL ? dso->script_name : dso->name);
 	add_text(export, &row, buildid_format(&dso->build_id, digits));
@@ -282,18 +299,6 @@ static uint64_t export_event(struct python_export *export, const struct event *e
 	return id;
 }
 
-/* Once, before the first row that refers to it; there are no guests. */
-static void export_machine(struct python_export *export)
-{
-	struct exported_row row = {0};
-	if (export->last[TABLE_MACHINE]++)
-		return;
-	add(export, &row, HOST_MACHINE);
-	add(export, &row, (uint64_t)-1);
-	add_text(export, &row, "");
-	send(export, TABLE_MACHINE, &row);
-}
-
 /* Columns that only hardware traces fill are 0. */
 struct error *python_export_sample(struct python_export *export, const struct language_sample *at)
 {
@@ -303,7 +308,8 @@ struct error *python_export_sample(struct python_export *export, const struct la
 	struct where to = {0};
 	struct frame frame;
 	uint64_t event = export_event(export, at->record->event);
-	export_machine(export);
+	export_machine(export, 0);
+	uint64_t machine = export_machine(export, sample->guest.machine_pid);
 	struct who who = export_who(export, at->thread, at->record->model_time);
 	sample_resolve(python->resolver, at->thread, sample->cpumode, sample->ip, at->record->model_time, &frame);
 	struct where where = export_where(export, &frame);
@@ -315,7 +321,7 @@ struct error *python_export_sample(struct python_export *export, const struct la
 	const uint64_t values[MOST_COLUMNS] = {
 		++export->last[TABLE_SAMPLE],
 		event,
-		HOST_MACHINE,
+		machine,
 		who.thread,
 		who.comm,
 		where.dso,
@@ -347,9 +353,9 @@ struct error *python_export_sample(struct python_export *export, const struct la
 }
 
 /* Zeros for a thread that the recording doesn't know. */
-static struct who who_of(struct python_export *export, uint32_t tid, uint64_t time)
+static struct who who_of(struct python_export *export, const struct machine *machine, uint32_t tid, uint64_t time)
 {
-	const struct thread *thread = machine_thread(export->python->machine, tid, time);
+	const struct thread *thread = machine_thread(machine, tid, time);
 	return thread ? export_who(export, thread, time) : (struct who){0};
 }
 
@@ -357,13 +363,15 @@ static struct who who_of(struct python_export *export, uint32_t tid, uint64_t ti
 struct error *python_export_switch(struct python_export *export, const struct python_switch *at)
 {
 	struct exported_row row = {0};
-	export_machine(export);
-	struct who own = who_of(export, at->tid, at->model_time), other = {0};
+	export_machine(export, 0);
+	uint64_t machine = export_machine(export, at->guest.machine_pid);
+	struct machine *of = machine_of_guest(export->python->machine, at->guest.machine_pid);
+	struct who own = who_of(export, of, at->tid, at->model_time), other = {0};
 	if (at->other_tid != (uint32_t)-1)
-		other = who_of(export, at->other_tid, at->model_time);
+		other = who_of(export, of, at->other_tid, at->model_time);
 	const struct who *from = at->out ? &own : &other, *to = at->out ? &other : &own;
 	const uint64_t values[] = {++export->last[TABLE_CONTEXT_SWITCH],
-				   HOST_MACHINE,
+				   machine,
 				   at->time,
 				   (uint64_t)(int32_t)at->cpu,
 				   from->thread,

@@ -12,7 +12,7 @@
 #define PYTHON_KEYS(X) \
 	X(ev_name) X(attr) X(sample) X(raw_buf) X(comm) X(dso) X(dso_bid) X(dso_map_start) X(dso_map_end) X(symbol) X(symoff) \
 	X(callchain) X(brstack) X(brstacksym) X(iregs) X(uregs) X(pid) X(tid) X(cpu) X(ip) X(time) X(period) X(phys_addr) \
-	X(addr) X(values) X(weight) X(transaction) X(datasrc) X(datasrc_decode) X(cpumode) X(addr_correlates_sym) X(addr_dso) \
+	X(addr) X(values) X(weight) X(transaction) X(datasrc) X(datasrc_decode) X(machine_pid) X(vcpu) X(cpumode) X(addr_correlates_sym) X(addr_dso) \
 	X(addr_dso_bid) X(addr_dso_map_start) X(addr_dso_map_end) X(addr_symbol) X(addr_symoff) X(time_enabled) \
 	X(time_running) X(from) X(to) X(mispred) X(predicted) X(in_tx) X(abort) X(cycles) X(from_dsoname) X(to_dsoname) \
 	X(pred) X(sym) X(sym_off) X(start) X(end) X(binding) X(name) X(common_cpu) X(common_s) X(common_ns) X(common_pid) \
@@ -129,6 +129,7 @@ struct python_switch {
 	uint64_t time, model_time;
 	uint32_t cpu, pid, tid;
 	uint32_t other_pid, other_tid; /* who comes, or went; -1 = not known */
+	struct sample_guest guest;
 	bool out, preempted;
 };
 /* NULL when the script doesn't set perf_db_export_mode. */

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel's side of "whose": -1 is the host's machine. */
-enum { HOST_MACHINE = -1, NO_VCPU = -1 };
+enum { HOST_MACHINE = -1 };
 enum { HANDED_MAX = 11 };
 
 /* A new reference to True or False. */
@@ -40,11 +39,11 @@ static struct error *call_context_switch(struct python *python, python_object *f
 		python_s64(python, (int32_t)at->tid),
 		python_s64(python, (int32_t)at->other_pid),
 		python_s64(python, (int32_t)at->other_tid),
-		python_s64(python, HOST_MACHINE),
+		python_s64(python, at->guest.machine_pid ? (int32_t)at->guest.machine_pid : HOST_MACHINE),
 		flag(python, at->out),
 		flag(python, at->preempted),
-		python_s64(python, 0),
-		python_s64(python, NO_VCPU),
+		python_s64(python, (int32_t)at->guest.machine_pid),
+		python_s64(python, (int32_t)at->guest.vcpu),
 	};
 	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
 }
@@ -65,6 +64,7 @@ static struct error *context_switch(struct python *python, const struct record *
 		.tid = id.tid,
 		.other_pid = wide ? at->other_pid : (uint32_t)-1,
 		.other_tid = wide ? at->other_tid : (uint32_t)-1,
+		.guest = record->event ? sample_find_guest(&python->session->reader->layouts[record->event->index], id.id) : SAMPLE_ON_HOST,
 		.out = out,
 		.preempted = out && record->header->misc & RECORD_MISC_SWITCH_OUT_PREEMPT,
 	};

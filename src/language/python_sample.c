@@ -128,6 +128,10 @@ static python_object *make_sample(struct python *python, const struct language_s
 	set_u64(python, dict, KEY_transaction, sample->transaction);
 	set_u64(python, dict, KEY_datasrc, source);
 	python_put(python, dict, KEY_datasrc_decode, source_text(python, source));
+	if (sample->guest.machine_pid) {
+		set_u64(python, dict, KEY_machine_pid, sample->guest.machine_pid);
+		set_u64(python, dict, KEY_vcpu, sample->guest.vcpu);
+	}
 	set_u64(python, dict, KEY_cpumode, sample->cpumode);
 	if (attr->sample_type & PERF_SAMPLE_ADDR && sample_addr_is_symbol(attr))
 		set_address(python, at, dict);

@@ -53,8 +53,8 @@ static const char *base_name(struct machine *machine, const char *path)
 	while (start > 0 && path[start - 1] != '/')
 		start--;
 	if (start == end)
-		return path[0] ? intern_string(&machine->strings, "/") : intern_string(&machine->strings, ".");
-	return intern_bytes(&machine->strings, path + start, end - start);
+		return path[0] ? intern_string(&machine_host(machine)->strings, "/") : intern_string(&machine_host(machine)->strings, ".");
+	return intern_bytes(&machine_host(machine)->strings, path + start, end - start);
 }
 
 /* "[name]" of a kernel module's path or bracketed name; NULL when it is no module. */
@@ -65,7 +65,7 @@ static const char *module_name(struct machine *machine, const char *path)
 	if (name[0] == '[') {
 		bool other = str_starts_with(name, KERNEL_NAME) || str_starts_with(name, GUEST_KERNEL_NAME) ||
 			     str_starts_with(name, "[vdso") || str_starts_with(name, "[vsyscall]");
-		return other ? NULL : intern_string(&machine->strings, name);
+		return other ? NULL : intern_string(&machine_host(machine)->strings, name);
 	}
 	const char *extension = strrchr(name, '.');
 	static const char *const compressions[] = {".gz", ".xz", ".zst"};
@@ -79,22 +79,24 @@ static const char *module_name(struct machine *machine, const char *path)
 	for (int i = 0; i < length && text[i]; i++)
 		if (text[i] == '-')
 			text[i] = '_';
-	return intern_string(&machine->strings, text);
+	return intern_string(&machine_host(machine)->strings, text);
 }
 
 /* ---- making and finding ---- */
 
 static struct dso *dso_create(struct machine *machine, const char *name, enum dso_kind kind)
 {
+	struct machine *host = machine_host(machine);
 	struct dso *dso = mem_zalloc(sizeof(*dso));
-	typeof(machine->private->free_numbers) *free_numbers = &machine->private->free_numbers;
+	typeof(host->private->free_numbers) *free_numbers = &host->private->free_numbers;
 	if (!free_numbers->len)
-		vec_push(&machine->dsos, NULL);
-	dso->index = free_numbers->len ? free_numbers->data[--free_numbers->len] : (unsigned int)machine->dsos.len - 1;
-	dso->generation = machine->generation;
+		vec_push(&host->dsos, NULL);
+	dso->index = free_numbers->len ? free_numbers->data[--free_numbers->len] : (unsigned int)host->dsos.len - 1;
+	dso->generation = host->generation;
 	dso->kind = kind;
-	dso->name = dso->script_name = dso->short_name = intern_string(&machine->strings, name);
-	machine->dsos.data[dso->index] = dso;
+	dso->guest_pid = machine->guest_pid;
+	dso->name = dso->script_name = dso->short_name = intern_string(&host->strings, name);
+	host->dsos.data[dso->index] = dso;
 	return dso;
 }
 
@@ -151,7 +153,7 @@ static const char *jit_name(struct machine *machine, uint32_t pid)
 {
 	char name[32];
 	snprintf(name, sizeof(name), "[JIT] tid %d", (int)pid);
-	return intern_string(&machine->strings, name);
+	return intern_string(&machine_host(machine)->strings, name);
 }
 
 /* A new one that is found by its name; the oldest of a name is `first`. */
@@ -175,7 +177,7 @@ static struct dso *dso_add_named(struct machine *machine, const char *name, enum
  */
 static struct dso *dso_find_or_add(struct machine *machine, const char *text, const struct map_description *id, enum dso_kind kind)
 {
-	const char *name = intern_string(&machine->strings, text);
+	const char *name = intern_string(&machine_host(machine)->strings, text);
 	struct dso *first = dso_by_name(machine, name);
 	if (identity_is_empty(id))
 		return first ? first : dso_add_named(machine, name, kind);
@@ -211,7 +213,7 @@ static struct dso *dso_for_vdso(struct machine *machine)
 {
 	struct dso **vdso = &machine->private->vdso;
 	if (!*vdso) {
-		const char *name = intern_string(&machine->strings, "[vdso]");
+		const char *name = intern_string(&machine_host(machine)->strings, "[vdso]");
 		struct dso *known = dso_by_name(machine, name);
 		*vdso = known ? known : dso_add_named(machine, name, DSO_VDSO);
 		(*vdso)->kind = DSO_VDSO;
@@ -257,7 +259,7 @@ struct dso *dso_for_module(struct machine *machine, const struct map_description
 	uint64_t *slot = map64_insert(&machine->private->modules, (uintptr_t)short_name, NULL);
 	struct dso *dso = (struct dso *)(uintptr_t)*slot;
 	if (!dso) {
-		dso = dso_create(machine, description->name, DSO_KERNEL_MODULE);
+		dso = dso_create(machine, description->name, machine->host ? DSO_GUEST_MODULE : DSO_KERNEL_MODULE);
 		dso->short_name = dso->script_name = short_name;
 		*slot = (uintptr_t)dso;
 	}
@@ -267,9 +269,27 @@ struct dso *dso_for_module(struct machine *machine, const struct map_description
 	return dso;
 }
 
+struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind)
+{
+	return dso_create(machine, name, kind);
+}
+
+struct dso *dso_for_guest_kernel(struct machine *machine)
+{
+	char name[48];
+	if (!machine->host)
+		return dso_for_guest(machine, GUEST_KERNEL_NAME "]", DSO_GUEST_KERNEL);
+	snprintf(name, sizeof(name), GUEST_KERNEL_NAME ".%u]", machine->guest_pid);
+	if (!machine->kernel)
+		machine->kernel = dso_for_guest(machine, name, DSO_GUEST_KERNEL);
+	return machine->kernel;
+}
+
 struct dso *dso_for_kernel(struct machine *machine, const struct map_description *description)
 {
 	struct dso *kernel = machine->kernel;
+	if (!kernel && machine->host)
+		kernel = dso_for_guest_kernel(machine);
 	if (!kernel)
 		machine_each_dso (dso, machine)
 			kernel = !kernel && dso->kind == DSO_KERNEL ? dso : kernel;
@@ -277,15 +297,10 @@ struct dso *dso_for_kernel(struct machine *machine, const struct map_description
 		kernel = dso_add_named(machine, KERNEL_NAME, DSO_KERNEL);
 	kernel->kernel = true;
 	if (strstr(kernel->name, "vmlinux"))
-		kernel->short_name = intern_string(&machine->strings, "[kernel.vmlinux]");
+		kernel->short_name = intern_string(&machine_host(machine)->strings, "[kernel.vmlinux]");
 	if (description->build_id.size)
 		kernel->build_id = description->build_id;
 	return machine->kernel = kernel;
-}
-
-struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind)
-{
-	return dso_create(machine, name, kind);
 }
 
 struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid)
@@ -306,8 +321,9 @@ struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf)
 
 void machine_note_build_id(struct machine *machine, const char *filename, const struct buildid *id, bool kernel, bool guest)
 {
-	const char *name = intern_string(&machine->strings, filename);
-	struct dso *dso = dso_by_name(machine, name);
+	const char *name = intern_string(&machine_host(machine)->strings, filename);
+	struct dso *dso =
+		machine->host && kernel && !module_name(machine, filename) ? dso_for_guest_kernel(machine) : dso_by_name(machine, name);
 	if (!dso)
 		dso = dso_add_named(machine, name, name_is_vdso(filename) ? DSO_VDSO : DSO_FILE);
 	dso->build_id = *id;
@@ -317,7 +333,7 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
 	const char *module = module_name(machine, filename);
 	dso->kernel = true;
 	if (module) {
-		dso->kind = DSO_KERNEL_MODULE;
+		dso->kind = machine->host ? DSO_GUEST_MODULE : DSO_KERNEL_MODULE;
 		dso->short_name = module;
 		uint64_t *slot = map64_insert(&machine->private->modules, (uintptr_t)module, NULL);
 		if (!*slot)

@@ -106,11 +106,30 @@ static void carry_thread(struct carrying *carrying, const struct thread *from)
 	thread_enter(carrying->machine, copy_thread(carrying, from, true));
 }
 
+/* ---- guests, which stay as they are ---- */
+
+static void keep_guest(struct machine *machine, struct machine *guest)
+{
+	placeholders_drop(&guest->private->placeholders);
+	for (size_t i = 0; i < guest->threads.len; i++) {
+		struct thread *thread = guest->threads.data[i];
+		for (uint32_t j = 0; j < thread->comm_count; j++)
+			thread->comms[j].name = intern_string(&machine->names, thread->comms[j].name);
+		if (thread->nameless)
+			thread->nameless = intern_string(&machine->names, thread->nameless);
+	}
+	machine_each_dso (dso, machine)
+		if (dso->guest_pid)
+			dso->generation = machine->generation + 1;
+}
+
 /* ---- for holders, when all others have been copied ---- */
 
 const struct thread *machine_carry_thread(struct carrying *carrying, const struct thread *thread)
 {
 	const uint64_t *slot = map64_find(&carrying->moved, (uintptr_t)thread);
+	if (thread->process->machine->host)
+		return thread;
 	if (slot)
 		return (const struct thread *)(uintptr_t)*slot;
 	struct thread *copy = copy_thread(carrying, thread, false);
@@ -162,7 +181,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);
 	machine->guest_maps = maps_carry(&carrying, old.guest_maps);
 	map64_each (slot, &machine->guests)
-		slot->value = (uintptr_t)maps_carry(&carrying, map64_pointer(slot));
+		keep_guest(machine, map64_pointer(slot));
 	for (size_t i = 0; i < old.threads.len; i++)
 		if (stays[i])
 			carry_thread(&carrying, old.threads.data[i]);

@@ -18,16 +18,27 @@
  * interface. */
 enum { MODE_KERNEL = 1, MODE_USER = 2, MODE_GUEST_KERNEL = 4, MODE_GUEST_USER = 5 };
 
-struct machine *machine_create(void)
+static struct machine *machine_alloc(void)
 {
 	struct machine *machine = mem_zalloc(sizeof(*machine));
 	machine->private = mem_zalloc(sizeof(*machine->private));
 	machine->strings.forgets = true;
 	pthread_mutex_init(&machine->private->placeholders.lock, NULL);
+	return machine;
+}
+
+static void machine_begin(struct machine *machine)
+{
 	machine->kernel_maps = maps_create(machine);
 	machine->guest_maps = maps_create(machine);
 	machine->kernel_start = (uint64_t)1 << 63;
 	machine_add_comm(machine, 0, 0, "swapper", false, 0);
+}
+
+struct machine *machine_create(void)
+{
+	struct machine *machine = machine_alloc();
+	machine_begin(machine);
 	return machine;
 }
 
@@ -36,6 +47,8 @@ void machine_destroy(struct machine *machine)
 	if (!machine)
 		return;
 	struct machine_private *private = machine->private;
+	map64_each (slot, &machine->guests)
+		machine_destroy(map64_pointer(slot));
 	placeholders_drop(&private->placeholders);
 	pthread_mutex_destroy(&private->placeholders.lock);
 	map64_deinit(&private->dsos_by_name);
@@ -56,8 +69,25 @@ void machine_destroy(struct machine *machine)
 	free(machine);
 }
 
+struct machine *machine_add_guest(struct machine *host, uint32_t pid)
+{
+	uint64_t *slot = map64_insert(&host->guests, pid, NULL);
+	struct machine *guest = (struct machine *)(uintptr_t)*slot;
+	if (guest)
+		return guest;
+	guest = machine_alloc();
+	*slot = (uintptr_t)guest;
+	guest->host = host;
+	guest->guest_pid = pid;
+	guest->arch = host->arch;
+	machine_begin(guest);
+	return guest;
+}
+
 void machine_finish(struct machine *machine)
 {
+	map64_each (slot, &machine->guests)
+		machine_finish(map64_pointer(slot));
 	machine->private->finished = true;
 }
 
@@ -181,7 +211,7 @@ static void add_kernel_text(struct machine *machine, const struct map_descriptio
 	kernel->text_end = map->end;
 	maps_insert(machine->kernel_maps, map);
 	if (description->pgoff) {
-		machine->kernel_reloc_symbol = intern_string(&machine->strings, description->name + strlen(KERNEL_MAP_NAME));
+		machine->kernel_reloc_symbol = intern_string(&machine_host(machine)->strings, description->name + strlen(KERNEL_MAP_NAME));
 		machine->kernel_reloc_address = description->pgoff;
 	}
 	const struct arch *arch = machine->arch ? arch_find(machine->arch) : NULL;
@@ -199,6 +229,7 @@ static void add_module(struct machine *machine, const struct map_description *de
 	if (next && next->start > map->start && next->start < map->end)
 		map->end = next->start;
 	map->pgoff = 0;
+	map->identity = machine->host; /* its own list of symbols tells of it, by addresses */
 	dso->text_start = map->start;
 	dso->text_end = map->end;
 	maps_insert(machine->kernel_maps, map);
@@ -215,38 +246,34 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
-static struct maps *maps_of_guest(struct machine *machine, uint32_t pid)
-{
-	if (!pid)
-		return machine->guest_maps;
-	uint64_t *slot = map64_insert(&machine->guests, pid, NULL);
-	if (!*slot)
-		*slot = (uintptr_t)maps_create(machine);
-	return (struct maps *)(uintptr_t)*slot;
-}
-
-static void add_guest_map(struct machine *machine, uint32_t pid, struct dso *dso, uint64_t start, uint64_t end)
+/* `machine`: the guest, or the host for any of its guests. */
+static void add_guest_map(struct machine *machine, struct dso *dso, uint64_t start, uint64_t end)
 {
 	const struct map_description description = {.start = start, .end = end, .name = dso->name};
 	struct map *map = map_create(machine, &description, dso, 0);
 	map->identity = true;
 	dso->kernel = true;
-	dso->pid = pid;
 	dso->text_start = start;
 	dso->text_end = end;
-	maps_insert(maps_of_guest(machine, pid), map);
+	maps_insert(machine->host ? machine->kernel_maps : machine->guest_maps, map);
+}
+
+static struct machine *guest_of(struct machine *machine, uint32_t pid)
+{
+	return pid ? machine_add_guest(machine, pid) : machine;
 }
 
 void machine_add_guest_kernel(struct machine *machine, uint32_t pid, uint64_t start, uint64_t end)
 {
-	cleanup_free char *name = pid ? mem_printf("[guest.kernel.kallsyms.%u]", pid) : mem_printf("[guest.kernel.kallsyms]");
-	add_guest_map(machine, pid, dso_for_guest(machine, name, DSO_GUEST_KERNEL), start, end);
+	struct machine *guest = guest_of(machine, pid);
+	add_guest_map(guest, dso_for_guest_kernel(guest), start, end);
 }
 
 void machine_add_guest_module(struct machine *machine, uint32_t pid, const char *name, uint64_t start, uint64_t end)
 {
+	struct machine *guest = guest_of(machine, pid);
 	cleanup_free char *bracketed = mem_printf("[%s]", name);
-	add_guest_map(machine, pid, dso_for_guest(machine, bracketed, DSO_GUEST_MODULE), start, end);
+	add_guest_map(guest, dso_for_guest(guest, bracketed, DSO_GUEST_MODULE), start, end);
 }
 
 static bool is_of_ksymbol(const struct map *map)
@@ -292,23 +319,39 @@ void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t len
 	maps_insert(machine->kernel_maps, map);
 }
 
-static const struct maps *guest_maps_of(const struct machine *machine, const struct thread *thread)
+/* The guest that a thread is of, or that it runs as the hypervisor; NULL = none that is known. */
+static const struct machine *guest_by_thread(const struct machine *machine, const struct thread *thread)
 {
-	const uint64_t *slot = thread && machine->guests.count ? map64_find(&machine->guests, thread->pid) : NULL;
-	return slot ? (const struct maps *)(uintptr_t)*slot : machine->guest_maps;
+	if (!thread || !machine->guests.count)
+		return NULL;
+	if (thread->process->machine->host)
+		return thread->process->machine;
+	const uint64_t *slot = map64_find(&machine->guests, thread->pid);
+	return slot ? (const struct machine *)(uintptr_t)*slot : NULL;
+}
+
+static bool is_guests(const struct thread *thread)
+{
+	return thread && thread->process->machine->host;
+}
+
+static const struct maps *guest_kernel_maps(const struct machine *machine, const struct thread *thread)
+{
+	const struct machine *guest = guest_by_thread(machine, thread);
+	return guest && guest->kernel_maps->count ? guest->kernel_maps : machine->guest_maps;
 }
 
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode)
 {
 	switch (cpumode) {
 	case MODE_KERNEL:
-		return machine->kernel_maps;
+		return machine->guests.count && is_guests(thread) ? guest_kernel_maps(machine, thread) : machine->kernel_maps;
 	case MODE_USER:
 		return thread_maps(thread);
 	case MODE_GUEST_KERNEL:
-		return machine->guest_code ? thread_maps(thread) : guest_maps_of(machine, thread);
+		return machine->guest_code ? thread_maps(thread) : guest_kernel_maps(machine, thread);
 	case MODE_GUEST_USER:
-		return machine->guest_code ? thread_maps(thread) : NULL;
+		return machine->guest_code || is_guests(thread) ? thread_maps(thread) : NULL;
 	default:
 		return NULL;
 	}
@@ -321,7 +364,7 @@ void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path)
 	bool is_new;
 	uint64_t *slot = map64_insert(&machine->private->cgroups, id, &is_new);
 	if (is_new)
-		*slot = (uintptr_t)intern_string(&machine->strings, path);
+		*slot = (uintptr_t)intern_string(&machine_host(machine)->strings, path);
 }
 
 const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id)

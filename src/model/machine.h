@@ -9,6 +9,14 @@
  *  - A reused pid is a new process with a later start. An exit ends nothing: samples of a dying thread come after it.
  * Strings are interned: equal names of threads have equal pointers, as have equal names of files.
  *
+ * Guests whose own recordings were put into the host's (perf inject --guest-data) are machines, too: with threads, processes and a kernel
+ * of their own, as the same numbers and addresses mean others there. Files of all of them are in one list, the host's, so that whoever has
+ * something for each file needs to know nothing of guests.
+ *
+ *	host ── threads, maps, kernel        dsos: of the host and of guests
+ *	 ├─ guest of process 8888 ── threads, maps, kernel
+ *	 └─ guest of process 9999 ── …
+ *
  * What runs for days forgets: machine_forget() ends an epoch of the model. What can still be asked for goes over into the next one, all
  * else is gone.
  */
@@ -54,6 +62,7 @@ struct dso {
 	const char *short_name;	 /* what the sort key "dso" shows: last component, "[module]", "[JIT] tid 17", "anon" for "//anon" */
 	struct buildid build_id;
 	uint32_t pid;	     /* a process that had it mapped: for /proc/PID/root and perf-PID.map; 0 = none */
+	uint32_t guest_pid;  /* a guest's file, kernel or module: its hypervisor's process; 0 = the host's, or of any guest */
 	bool kernel;	     /* in kernel space */
 	uint64_t text_start; /* kernel, modules, BPF programs: address of the first map */
 	uint64_t text_end;
@@ -141,6 +150,7 @@ struct process {
 	uint32_t pid;
 	uint64_t start;
 	struct maps *maps;
+	struct machine *machine;	       /* the host, or a guest */
 	struct process_namespaces *namespaces; /* of the whole process, newest first; NULL = none recorded */
 	struct thread *leader;		       /* NULL when pid is -1 */
 };
@@ -157,7 +167,9 @@ struct machine {
 	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but as a struct machine_holder: machine_forget() */
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
-	struct map64 guests;	  /* … of those whose process is known, by its number: struct maps *; others have guest_maps */
+	struct map64 guests;	  /* those whose hypervisor's process is known, by its number: struct machine *; others have guest_maps */
+	struct machine *host;	  /* of a guest: what it runs on; NULL = this is the host */
+	uint32_t guest_pid;	  /* of a guest: its hypervisor's process on the host; else 0 */
 	bool guest_code;	  /* what guests run lies in their hypervisor's memory, where it is for them */
 	struct dso *kernel;	  /* NULL until seen */
 	/* The symbol whose recorded address tells how far the kernel was moved from where vmlinux was linked ("_text", "_stext"); NULL or 0
@@ -182,7 +194,16 @@ static inline struct dso *machine_next_dso(const struct machine *machine, size_t
 	for (struct dso *dso = machine_next_dso(machine, 0); dso; dso = machine_next_dso(machine, dso->index + (size_t)1))
 
 struct machine *machine_create(void);
+/* Guests go with their host. */
 void machine_destroy(struct machine *machine);
+/* The guest whose hypervisor has that process on the host; made when there is none. */
+struct machine *machine_add_guest(struct machine *host, uint32_t pid);
+/* The same of one that is there already, and for 0, and where there is none, the host itself: never NULL. */
+static inline struct machine *machine_of_guest(struct machine *host, uint32_t pid)
+{
+	const uint64_t *slot = pid ? map64_find(&host->guests, pid) : NULL;
+	return slot ? (struct machine *)(uintptr_t)*slot : host;
+}
 
 /* The thread `tid` at `time`; NULL when no record ever mentioned it. Safe in parallel on a finished machine. */
 struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint64_t time);
@@ -205,7 +226,8 @@ static inline bool machine_is_kernel_address(const struct machine *machine, uint
 {
 	return machine->kernel_start && address >= machine->kernel_start;
 }
-/* By mode: kernel maps for kernel addresses, the thread's for user ones, those of guests for their kernel; NULL where nothing is known. */
+/* By mode: kernel maps for kernel addresses, the thread's for user ones, those of guests for their kernel; NULL where nothing is known.
+ * `machine` is the host. A guest's thread, which its recording tells of, has that guest's maps whether the mode says so or not. */
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode);
 /* The path of a cgroup id; NULL when unknown. */
 const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id);
@@ -247,7 +269,8 @@ void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t len
 			 uint64_t time);
 void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path);
 void machine_add_namespaces(struct machine *machine, uint32_t pid, uint32_t tid, const struct process_namespaces *namespaces);
-/* An entry of the header's build-id table: makes the dso, and holds for later maps of that name that bring no build-id of their own. */
+/* An entry of the header's build-id table: makes the dso, and holds for later maps of that name that bring no build-id of their own.
+ * `guest`: of a guest's kernel that nothing more is known of; those of a known guest are told to its machine. */
 void machine_note_build_id(struct machine *machine, const char *filename, const struct buildid *id, bool kernel, bool guest);
 /* Forgets what isn't asked for any more by those who ask with times from `since` on: threads that ended before (a leader stays as long as
  * its process has others), bearers of ids that others have had since, their names and maps, earlier names and maps of all. `gone`, which

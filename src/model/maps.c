@@ -291,7 +291,7 @@ static struct maps_version *version_for_change(struct maps *maps, uint64_t time)
 	}
 	if (!maps->edit)
 		maps->edit = ++machine->private->edits;
-	newest->epoch = ++machine->private->epochs;
+	newest->epoch = ++machine_host(machine)->private->epochs;
 	return newest;
 }
 

@@ -6,6 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Which has what all share: files, their names, numbers of address spaces. */
+static inline struct machine *machine_host(struct machine *machine)
+{
+	return machine->host ? machine->host : machine;
+}
+
 /* ---- maps.c ---- */
 
 struct maps_node;
@@ -55,6 +61,8 @@ struct dso *dso_for_kernel(struct machine *machine, const struct map_description
 struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid);
 /* A new one in any case, of a guest's kernel. */
 struct dso *dso_for_guest(struct machine *machine, const char *name, enum dso_kind kind);
+/* The kernel itself of a guest, or, of the host, of any of its guests. */
+struct dso *dso_for_guest_kernel(struct machine *machine);
 /* A new one in any case, known by its address. */
 struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf);
 void dso_destroy(struct dso *dso);

@@ -21,7 +21,7 @@ static void thread_set_nameless(struct machine *machine, struct thread *thread)
 {
 	char name[16];
 	snprintf(name, sizeof(name), ":%d", (int)thread->tid);
-	thread->nameless = intern_string(&machine->names, name);
+	thread->nameless = intern_string(&machine_host(machine)->names, name);
 }
 
 static struct process *process_create(struct machine *machine, uint32_t pid, uint64_t start)
@@ -29,6 +29,7 @@ static struct process *process_create(struct machine *machine, uint32_t pid, uin
 	struct process *process = arena_zalloc(&machine->arena, sizeof(*process));
 	process->pid = pid;
 	process->start = start;
+	process->machine = machine;
 	process->maps = maps_create(machine);
 	return process;
 }
@@ -151,7 +152,7 @@ static void thread_add_comm(struct machine *machine, struct thread *thread, cons
 		thread->comm_capacity = capacity;
 	}
 	thread->comms[thread->comm_count++] =
-		(struct thread_comm){.time = time, .name = intern_string(&machine->names, name), .exec = exec};
+		(struct thread_comm){.time = time, .name = intern_string(&machine_host(machine)->names, name), .exec = exec};
 	if (time <= thread->start)
 		thread->nameless = NULL;
 }

@@ -29,6 +29,12 @@ static inline uint64_t field_u64(const uint8_t *record, uint16_t offset)
 	return offset ? *(const uint64_t *)(record + offset) : 0;
 }
 
+struct sample_guest sample_find_guest(const struct sample_layout *layout, uint64_t id)
+{
+	const uint64_t *slot = layout->guests ? map64_find(layout->guests, id) : NULL;
+	return slot ? (struct sample_guest){(uint32_t)(*slot >> 32), (uint32_t)*slot} : SAMPLE_ON_HOST;
+}
+
 static inline void decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret)
 {
@@ -53,6 +59,9 @@ static inline void decode_fixed(const struct sample_layout *layout, const struct
 		ret->stream_id = *(const uint64_t *)(record + layout->stream_id);
 	if (layout->cpu)
 		ret->cpu = *(const uint32_t *)(record + layout->cpu);
+	ret->guest = SAMPLE_ON_HOST;
+	if (layout->guests)
+		ret->guest = sample_find_guest(layout, ret->id);
 	ret->period = layout->period ? *(const uint64_t *)(record + layout->period) : attr->sample_period;
 	ret->branch_hw_index = -1;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "event/event.h"
 #include "perfdata/records.h"
@@ -27,7 +28,17 @@ struct sample_layout {
 	uint16_t trailer;  /* bytes of the sample_id trailer of non-sample records; 0 without sample_id_all */
 	/* Distances of the trailer's fields back from the record's end; 0 = isn't there. */
 	uint16_t trailer_tid, trailer_time, trailer_id, trailer_stream_id, trailer_cpu, trailer_identifier;
+	/* Of an event that guests counted, which was put into the host's recording: id → struct sample_guest. NULL = the host counted it.
+	 */
+	const struct map64 *guests;
 };
+
+/* Where something with the id of a guest's counter happened. */
+struct sample_guest {
+	uint32_t machine_pid; /* the hypervisor's process on the host; 0 = on the host itself */
+	uint32_t vcpu;	      /* -1 = unknown */
+};
+#define SAMPLE_ON_HOST ((struct sample_guest){0, UINT32_MAX})
 
 void sample_layout_init(struct sample_layout *layout, const struct event_attr *attr);
 
@@ -56,6 +67,9 @@ struct sample_regs {
 	const uint64_t *values; /* one for each bit of mask, lowest first; NULL without registers */
 };
 
+/* On the host, too, when it is nobody's id. */
+struct sample_guest sample_find_guest(const struct sample_layout *layout, uint64_t id);
+
 /* One decoded sample. Pointers are into the record: valid as long as it is. Fields that the event doesn't have are 0 (ids, pid, tid and
  * cpu: -1). */
 struct sample {
@@ -67,6 +81,7 @@ struct sample {
 	uint64_t addr;
 	uint64_t id;
 	uint64_t stream_id;
+	struct sample_guest guest; /* by its id */
 	uint32_t cpu;
 	uint64_t period; /* attr.sample_period where the sample has none */
 	/* PERF_SAMPLE_READ */

@@ -579,6 +579,7 @@ void reader_close(struct reader *reader)
 	for (size_t i = 0; i < private->directory_files.len; i++)
 		mapping_close(&private->directory_files.data[i]);
 	vec_deinit(&private->directory_files);
+	map64_deinit(&reader->guests);
 	vec_deinit(&private->layouts);
 	vec_deinit(&private->tracing_data);
 	map64_deinit(&private->ids);

@@ -189,6 +189,7 @@ void reader_update_events(struct reader *reader)
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event_attr *attr = &list->events.data[i]->attr;
 		sample_layout_init(vec_add(&private->layouts), attr);
+		vec_last(&private->layouts)->guests = reader_guests_of(reader, list->events.data[i]);
 		if (!(attr->sample_type & PERF_SAMPLE_TIME))
 			reader->has_times = false;
 	}

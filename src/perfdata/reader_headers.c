@@ -116,6 +116,9 @@ void reader_apply_header(struct reader *reader, const struct record_header *head
 		if (reader->pipe)
 			apply_attr(reader, &cursor);
 		break;
+	case RECORD_ID_INDEX:
+		reader_apply_id_index(reader, &cursor);
+		break;
 	case RECORD_AUXTRACE_INFO:
 		reader->private->traced = true;
 		break;

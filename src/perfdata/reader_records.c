@@ -120,12 +120,14 @@ const struct record_header *reader_record_copy(const struct reader *reader, uint
 
 /* Records of the recorder's that describe no events: they are handed out, and that is all. Recordings that were put together of several
  * have such in their midst. */
-static bool describes_nothing(const struct reader *reader, uint32_t type)
+static bool describes_nothing(const struct reader *reader, const struct record_header *header)
 {
+	const uint32_t type = mapping_u32(&header->type);
 	switch (type) {
+	case RECORD_ID_INDEX:
+		return !reader_is_vendor_feature(reader, type) && !reader_tells_guests(header);
 	case RECORD_FINISHED_ROUND:
 	case RECORD_FINISHED_INIT:
-	case RECORD_ID_INDEX:
 	case RECORD_THREAD_MAP:
 	case RECORD_CPU_MAP:
 	case RECORD_TIME_CONV:
@@ -142,7 +144,7 @@ bool reader_is_plain(const struct reader *reader, uint64_t offset)
 	if (header->size < sizeof(*header) || header->size > reader->data_end - offset)
 		return false;
 	uint32_t type = mapping_u32(&header->type);
-	const struct record_kind *kind = type < RECORD_USER_START || describes_nothing(reader, type) ? record_kind(type) : NULL;
+	const struct record_kind *kind = type < RECORD_USER_START || describes_nothing(reader, header) ? record_kind(type) : NULL;
 	return kind && !record_check(kind, header);
 }
 
@@ -178,7 +180,7 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 			continue;
 		/* Events are known before the first record that describes none: whoever reads has tables of their number by then. */
 		if (note && head.type >= RECORD_USER_START && head.type != RECORD_HEADER_ATTR && at >= reader->private->headers_done &&
-		    reader_is_header_record(reader, head.type) && !describes_nothing(reader, head.type)) {
+		    reader_is_header_record(reader, head.type) && !describes_nothing(reader, header)) {
 			reader->private->headers_done = *offset;
 			reader_apply_record(reader, header, *offset);
 			reader_settle_headers(reader);

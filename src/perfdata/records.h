@@ -79,6 +79,13 @@ enum {
 
 enum cpumode { CPUMODE_UNKNOWN, CPUMODE_KERNEL, CPUMODE_USER, CPUMODE_HYPERVISOR, CPUMODE_GUEST_KERNEL, CPUMODE_GUEST_USER };
 
+/* Whether a record tells of a guest: its processes are no host's. */
+static inline bool record_is_of_guest(const struct record_header *header)
+{
+	const uint16_t mode = header->misc & RECORD_MISC_CPUMODE;
+	return mode == CPUMODE_GUEST_KERNEL || mode == CPUMODE_GUEST_USER;
+}
+
 /* Entries of a call chain that are no addresses but say what the following ones are. */
 #define CALLCHAIN_HYPERVISOR ((uint64_t)-32)
 #define CALLCHAIN_KERNEL ((uint64_t)-128)

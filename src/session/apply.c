@@ -64,7 +64,7 @@ bool apply_describe_map(const struct record_header *header, struct map_descripti
 static void apply_map(struct machine *machine, const struct record_header *header, uint64_t time)
 {
 	const struct map_description map = describe_map(header);
-	if ((header->misc & RECORD_MISC_CPUMODE) == CPUMODE_GUEST_KERNEL)
+	if ((header->misc & RECORD_MISC_CPUMODE) == CPUMODE_GUEST_KERNEL && !machine->host)
 		return; /* addresses of another machine */
 	if (is_kernel_mode(header))
 		machine_add_kernel_map(machine, &map, time);
@@ -86,7 +86,8 @@ void apply_around_code(struct machine *machine, const struct record_header *head
 
 bool apply_user_map(const struct record_header *header, struct apply_map *ret)
 {
-	if (is_kernel_mode(header) || (header->type != RECORD_MMAP && header->type != RECORD_MMAP2))
+	if (is_kernel_mode(header) || (header->misc & RECORD_MISC_CPUMODE) == CPUMODE_GUEST_USER ||
+	    (header->type != RECORD_MMAP && header->type != RECORD_MMAP2))
 		return false;
 	const struct map_description map = describe_map(header);
 	*ret = (struct apply_map){.pid = map.pid, .start = map.start, .name = map.name};
@@ -117,6 +118,8 @@ static void apply_build_id(struct machine *machine, const struct record_header *
 	if (header->misc & MISC_BUILD_ID_SIZE && record->build_id_size < id.size)
 		id.size = record->build_id_size;
 	memcpy(id.data, record->build_id, id.size);
+	if (record->pid > 0 && record_is_of_guest(header))
+		machine = machine_of_guest(machine, (uint32_t)record->pid);
 	apply_build_id_entry(machine, header->misc, (const char *)record->name, &id);
 }
 

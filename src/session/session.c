@@ -24,11 +24,30 @@ static bool same_times(const struct sample_layout *a, const struct sample_layout
 	return a->time == b->time && a->trailer_time == b->trailer_time && a->trailer == b->trailer;
 }
 
+/* A recording that names more is no honest one: each is a machine of its own. */
+enum { GUESTS_MAX = 1024 };
+
+static struct machine *find_guest(struct session *session, uint32_t pid)
+{
+	if (session->machine->guests.count >= GUESTS_MAX)
+		return machine_of_guest(session->machine, pid);
+	return machine_add_guest(session->machine, pid);
+}
+
+static void look_at_guests(struct session *session)
+{
+	session->private->known_guests = session->reader->guests.count;
+	map64_each (slot, &session->reader->guests)
+		find_guest(session, (uint32_t)(slot->value >> 32));
+}
+
 void session_look_at_events(struct session *session)
 {
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
 	size_t count = reader->events.events.len;
+	if (reader->guests.count != private->known_guests)
+		look_at_guests(session);
 	if (count == private->known_events)
 		return;
 	session->event_counts = mem_resize(session->event_counts, count * sizeof(*session->event_counts));
@@ -137,10 +156,28 @@ bool session_passes_over(const struct session *session, uint32_t type, uint16_t 
 	}
 }
 
+/* The guest that a record tells of; NULL = it tells of the host. */
+static struct machine *guest_of(const struct session *session, const struct record_header *header)
+{
+	struct sample_id id;
+	if (!session->reader->guests.count || !record_is_of_guest(header))
+		return NULL;
+	const struct event *event = header->type < RECORD_USER_START ? reader_event(session->reader, header) : NULL;
+	const struct sample_layout *layout = event ? &session->reader->layouts[event->index] : NULL;
+	if (!layout || !layout->guests)
+		return NULL;
+	sample_id_decode(layout, header, &id);
+	struct machine *machine = machine_of_guest(session->machine, sample_find_guest(layout, id.id).machine_pid);
+	return machine->host ? machine : NULL;
+}
+
 void session_apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
 {
 	if (session_passes_over(session, header->type, header->misc))
 		return;
+	struct machine *guest = guest_of(session, header);
+	if (guest)
+		return apply_sideband(guest, header, time);
 	jit_feed_until(session, time);
 	switch (jit_feed_record(session, header, record_time, time)) {
 	case JIT_APPLY:
@@ -199,7 +236,10 @@ static void describe_machine(struct session *session)
 	machine->arch = features->arch;
 	for (size_t i = 0; i < features->build_ids.len; i++) {
 		const struct feature_build_id *entry = &features->build_ids.data[i];
-		apply_build_id_entry(machine, entry->misc, entry->filename, &entry->id);
+		const uint16_t mode = entry->misc & RECORD_MISC_CPUMODE;
+		const bool of_guest = entry->pid > 0 && (mode == CPUMODE_GUEST_KERNEL || mode == CPUMODE_GUEST_USER);
+		apply_build_id_entry(of_guest ? find_guest(session, (uint32_t)entry->pid) : machine, entry->misc, entry->filename,
+				     &entry->id);
 	}
 }
 

@@ -169,6 +169,12 @@ void session_apply(struct session *session, struct record *record);
  * it would tell of a sample what comes behind it at the same time: a record that is no sample moves a nanosecond behind samples of its
  * time, to the machine, and what follows not before it. */
 void session_part_times(struct session *session, struct record *record);
+/* The thread that a sample is of, on the host or in its guest: machine_thread_or_new(). */
+static inline struct thread *session_sample_thread(struct machine *machine, const struct sample *sample, uint64_t model_time)
+{
+	struct machine *of = machine_of_guest(machine, sample->guest.machine_pid);
+	return machine_thread_or_new(of, sample->pid, sample->tid, model_time);
+}
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);

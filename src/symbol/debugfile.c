@@ -10,6 +10,7 @@
 #include "symbol/elf/elf_symbols.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,13 @@ struct search {
 	const struct symbol_options *options;
 	char *name; /* recorded path */
 	struct buildid build_id;
-	char root[PROCESS_ROOT_SIZE]; /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
-	char *link;		      /* of .gnu_debuglink, or NULL */
-	char *cache_dir;	      /* or NULL */
-	char *file_path;	      /* of the file itself … */
-	struct elf_file file;	      /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
+	/* "/proc/PID/root" when the process lives in another mount namespace, where a guest's files are mounted, else "". */
+	char root[PATH_MAX];
+	bool foreign;	      /* a guest's file, which a file here is only with the same build-id */
+	char *link;	      /* of .gnu_debuglink, or NULL */
+	char *cache_dir;      /* or NULL */
+	char *file_path;      /* of the file itself … */
+	struct elf_file file; /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
 	struct symbol_files *result;
 };
 
@@ -169,7 +172,8 @@ static bool open_candidate(struct search *search, const char *path, enum place p
 		error_free(error);
 		return false;
 	}
-	if (!search->build_id.size || buildid_equal(&search->build_id, &ret->build_id))
+	bool any_will_do = !search->build_id.size && (!search->foreign || *search->root);
+	if (any_will_do || (search->build_id.size && buildid_equal(&search->build_id, &ret->build_id)))
 		return true;
 	search->result->wrong_build |= itself;
 	elf_close(ret);
@@ -237,6 +241,8 @@ static void look_at_file(struct search *search)
 	search->file_path = place_path(search, PLACE_FILE);
 	if (!search->file_path || stat(search->file_path, &status) || !S_ISREG(status.st_mode))
 		return;
+	if (search->foreign && !*search->root && !search->build_id.size)
+		return;
 	struct error *error = elf_open(search->file_path, &search->file);
 	if (error) {
 		error_free(error);
@@ -266,13 +272,22 @@ static char *plain_name(const struct dso *dso)
 	return mem_strndup(dso->name, len);
 }
 
+static void find_root(struct search *search, const struct dso *dso)
+{
+	const struct symbol_options *options = search->options;
+	const char *proc = options->proc ? options->proc : "/proc";
+	if (dso->guest_pid && options->guest_mount)
+		snprintf(search->root, sizeof(search->root), "%s/%u", options->guest_mount, dso->guest_pid);
+	else if (dso->guest_pid || !dso->pid || !options->same_machine || !process_root(proc, dso->pid, search->root) || is_outside(search))
+		*search->root = '\0';
+}
+
 static void search_init(struct search *search, const struct symbol_options *options, const struct dso *dso, struct symbol_files *result)
 {
-	const char *proc = options->proc ? options->proc : "/proc";
 	*search = (struct search){.options = options, .name = plain_name(dso), .build_id = dso->build_id, .result = result};
 	search->cache_dir = buildid_cache_dir(options);
-	if (!dso->pid || !options->same_machine || !process_root(proc, dso->pid, search->root) || is_outside(search))
-		*search->root = '\0';
+	search->foreign = dso->guest_pid;
+	find_root(search, dso);
 	look_at_file(search);
 }
 

@@ -34,6 +34,8 @@ bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
 		*ret = dso->build_id;
 		return true;
 	}
+	if (dso->guest_pid) /* what is here says nothing of what is there */
+		return false;
 	switch (dso->kind) {
 	case DSO_KERNEL:
 		return running_kernel_build_id(ret);

@@ -77,7 +77,12 @@ struct symtab *jit_load(const struct symbol_options *options, const struct dso *
 	cleanup_free char *text = NULL, *name = NULL;
 	if (!pid)
 		pid = dso->pid;
-	if (pid && options->same_machine && !options->symfs) {
+	if (dso->guest_pid) {
+		cleanup_free char *guest = mem_printf("%s/%u", options->guest_mount ? options->guest_mount : "", dso->guest_pid);
+		name = mem_printf("/tmp/perf-%u.map", pid);
+		text = pid && options->guest_mount ? read_map(guest, name, options, &size, &forbidden) : NULL;
+		pid = 0;
+	} else if (pid && options->same_machine && !options->symfs) {
 		process_any_root(proc, pid, root);
 		name = mem_printf("/tmp/perf-%u.map", inner_pid(proc, pid));
 		text = read_map(root, name, options, &size, &forbidden);

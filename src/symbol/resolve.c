@@ -162,7 +162,7 @@ static struct symtab *load_file(const struct symbol_options *options, const stru
 static struct symtab *load_vdso(const struct symbol_options *options, const struct dso *dso)
 {
 	struct elf_file elf = {0};
-	if (!options->same_machine || !vdso_open(&dso->build_id, &elf))
+	if (!options->same_machine || (dso->guest_pid && !dso->build_id.size) || !vdso_open(&dso->build_id, &elf))
 		return load_file(options, dso);
 	struct elf_symbols_options how = {.addressing = ELF_FILE_OFFSET, .demangle = options->demangle};
 	struct symbol_builder builder = {0};

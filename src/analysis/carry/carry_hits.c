@@ -99,7 +99,7 @@ static void worker_sample(void *state, void *context, const struct event *event,
 	const struct gathering *gathering = context;
 	struct worker *worker = state;
 	const struct machine *machine = gathering->session->machine;
-	const struct thread *thread = machine_thread_or_new(gathering->session->machine, sample->pid, sample->tid, time);
+	const struct thread *thread = session_sample_thread(gathering->session->machine, sample, time);
 	note(&worker->hits, gathering->resolver, machine_maps(machine, thread, sample->cpumode), sample->cpumode, sample->ip, time,
 	     CARRY_FRAME | CARRY_SAMPLED);
 	if (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN)

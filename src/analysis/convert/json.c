@@ -190,7 +190,7 @@ void json_export_sample(struct json_export *export, const struct record *record,
 {
 	struct place at = {.export = export, .record = record};
 	uint64_t type = record->event->attr.sample_type;
-	at.thread = machine_thread_or_new(export->session->machine, sample->pid, sample->tid, record->model_time);
+	at.thread = session_sample_thread(export->session->machine, sample, record->model_time);
 	add(out, export->has_samples ? ",\n\t\t{" : "\n\t\t{");
 	export->has_samples = true;
 	add_signed(out, "\n\t\t\t\"timestamp\": ", type & PERF_SAMPLE_TIME ? (int64_t)sample->time : -1);

@@ -7,6 +7,7 @@
 #include "analysis/itrace/flow.h"
 #include "analysis/itrace/itrace.h"
 #include "analysis/itrace/last_branches.h"
+#include "analysis/trace_clock.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "event/trace_pmus.h"
@@ -66,13 +67,6 @@ struct trace_counts {
 	uint64_t errors;     /* the code and the trace didn't fit together, or … */
 	uint64_t no_code;    /* … there is no code */
 	uint64_t truncated;  /* AUX records of a buffer that was full */
-};
-
-/* How the trace's clock becomes the recording's time: linux/perf_event.h, struct perf_event_mmap_page. */
-struct trace_clock {
-	uint64_t shift, multiplier, zero;
-	bool is_short; /* the counter has only the bits of `mask`; `cycles` is a near value */
-	uint64_t cycles, mask;
 };
 
 struct itrace {

@@ -96,7 +96,7 @@ static void follow_switch(struct itrace *itrace, const struct record *record)
 {
 	const struct record_header *header = record->header;
 	struct sample_id id;
-	if (!record->event)
+	if (!record->event || record_is_of_guest(header))
 		return;
 	sample_id_decode(&itrace->session->reader->layouts[record->event->index], header, &id);
 	if (header->type == RECORD_AUX)
@@ -369,16 +369,6 @@ static bool has_traces_in_samples(const struct event_list *events)
 	return false;
 }
 
-static void take_clock(struct trace_clock *clock, const struct record_time_conv *record)
-{
-	*clock = (struct trace_clock){.shift = record->shift, .multiplier = record->multiplier, .zero = record->zero};
-	if (record->header.size < sizeof(*record) || !record->cap_short)
-		return;
-	clock->is_short = true;
-	clock->cycles = record->cycles;
-	clock->mask = record->mask;
-}
-
 /* Where the trace is, and what describes it, before the records are read: they may lie in front of it. */
 static void find_trace(struct itrace *itrace)
 {
@@ -391,7 +381,7 @@ static void find_trace(struct itrace *itrace)
 		if (header->type == RECORD_AUXTRACE_INFO && !itrace->info)
 			itrace->info = (const struct record_auxtrace_info *)header;
 		if (header->type == RECORD_TIME_CONV && !itrace->clock.multiplier)
-			take_clock(&itrace->clock, (const struct record_time_conv *)header);
+			trace_clock_init(&itrace->clock, (const struct record_time_conv *)header);
 		if (header->type == RECORD_AUX)
 			itrace->aux_flags |= ((const struct record_aux *)header)->flags;
 		if (header->type == RECORD_AUXTRACE)

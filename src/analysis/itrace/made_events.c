@@ -16,19 +16,13 @@ enum { ID_DISTANCE = 1000000000 };
 
 uint64_t trace_time(const struct itrace *itrace, uint64_t ticks)
 {
-	const struct trace_clock *clock = &itrace->clock;
-	if (!clock->multiplier || clock->shift > 63)
-		return 0;
-	if (clock->is_short)
-		ticks = clock->cycles + ((ticks - clock->cycles) & clock->mask);
-	uint64_t low = ticks & ((1ull << clock->shift) - 1);
-	return clock->zero + (ticks >> clock->shift) * clock->multiplier + (low * clock->multiplier >> clock->shift);
+	return trace_clock_is_known(&itrace->clock) ? trace_clock_time(&itrace->clock, ticks) : 0;
 }
 
 uint64_t trace_ticks(const struct itrace *itrace, uint64_t nanoseconds)
 {
 	const struct trace_clock *clock = &itrace->clock;
-	if (!clock->multiplier || clock->shift > 63)
+	if (!trace_clock_is_known(clock))
 		return nanoseconds;
 	return (uint64_t)(((unsigned __int128)nanoseconds << clock->shift) / clock->multiplier);
 }

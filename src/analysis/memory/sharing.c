@@ -232,7 +232,7 @@ static void add_to_node(struct shared_lines *sharing, struct sharing_place *plac
 
 void sharing_add(struct shared_lines *sharing, const struct event *event, const struct sample *sample, uint64_t model_time)
 {
-	struct thread *thread = machine_thread_or_new(sharing->session->machine, sample->pid, sample->tid, model_time);
+	struct thread *thread = session_sample_thread(sharing->session->machine, sample, model_time);
 	struct frame data;
 	struct access_counts counts;
 	struct sharing_place wanted = {.thread = thread, .thread_time = model_time, .order = sharing->samples++};

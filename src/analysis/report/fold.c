@@ -77,15 +77,22 @@ static const struct maps_state *space_of(const struct fold_feed *feed, const str
 	case CPUMODE_GUEST_KERNEL:
 		return feed->context->machine->guest_code ? user : &feed->guest;
 	case CPUMODE_GUEST_USER:
-		return feed->context->machine->guest_code ? user : NULL;
+		return feed->context->machine->guest_code || feed->in_guest ? user : NULL;
 	default:
 		return NULL;
 	}
 }
 
+/* Chains that were recorded in a guest call its kernel just "kernel". */
+static uint8_t mode_for(const struct fold_feed *feed, uint8_t cpumode)
+{
+	return cpumode == CPUMODE_KERNEL && feed->in_guest ? CPUMODE_GUEST_KERNEL : cpumode;
+}
+
 static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip, bool returns_here)
 {
 	struct fold_feed *feed = adding->feed;
+	cpumode = mode_for(feed, cpumode);
 	const struct maps_state *state = space_of(feed, adding->space, cpumode);
 	struct fold_lookup lookup = fold_places_begin(&feed->places, state, cpumode, ip);
 	if (!adding->inlines || cpumode != CPUMODE_USER) {
@@ -131,7 +138,7 @@ static void add_part(const struct adding *adding, const uint64_t *ips, uint64_t 
 	bool user = cpumode == CPUMODE_USER;
 	pending->part = (struct fold_part){.space = user ? *adding->space : feed->kernel,
 					   .count = (uint32_t)count,
-					   .cpumode = cpumode,
+					   .cpumode = mode_for(feed, cpumode),
 					   .inlines = user && adding->inlines,
 					   .returns_here = user && adding->returns_here};
 	pending->ips = (uint32_t)feed->ips.len;
@@ -500,6 +507,14 @@ static bool begin_branches(struct adding *adding, struct set_entry *entry)
 	return lookup.frame != FOLD_NONE;
 }
 
+/* Each guest has its own kernel. */
+static void find_kernels(const struct fold_context *context, struct fold_feed *feed, const struct fold_sample *in)
+{
+	feed->in_guest = in->thread->process->machine->host;
+	feed->kernel = maps_state_at(machine_maps(context->machine, in->thread, CPUMODE_KERNEL), in->model_time);
+	feed->guest = maps_state_at(machine_maps(context->machine, in->thread, CPUMODE_GUEST_KERNEL), in->model_time);
+}
+
 /* Who it was, from the small table in front of all actors. */
 static const struct recent_actor *find_actor(const struct fold_context *context, struct fold_feed *feed, const struct fold_sample *in)
 {
@@ -508,8 +523,8 @@ static const struct recent_actor *find_actor(const struct fold_context *context,
 		feed->kernel = maps_state_at(context->machine->kernel_maps, time);
 		feed->guest = maps_state_at(context->machine->guest_maps, time);
 	}
-	if (context->machine->guests.count) /* each has its own kernel */
-		feed->guest = maps_state_at(machine_maps(context->machine, in->thread, CPUMODE_GUEST_KERNEL), time);
+	if (context->machine->guests.count)
+		find_kernels(context, feed, in);
 	struct recent_actor *recent = &feed->recent[in->thread->index % FOLD_RECENT_ACTORS];
 	bool known = recent->thread == in->thread && recent->comm == in->comm;
 	if (!known || recent->turn != feed->turn || time < recent->space.from || time > recent->space.last)

@@ -119,7 +119,7 @@ void fold_feed_close(struct fold_feed *feed)
 void fold_sample_complete(struct fold_sample *sample, struct machine *machine)
 {
 	if (!sample->thread)
-		sample->thread = machine_thread_or_new(machine, sample->sample->pid, sample->sample->tid, sample->model_time);
+		sample->thread = session_sample_thread(machine, sample->sample, sample->model_time);
 	if (!sample->comm)
 		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
 }

@@ -549,6 +549,7 @@ struct fold_feed {
 	struct fold_loose *loose;   /* options.loose: what is added goes there instead */
 	struct recent_actor *recent;
 	struct maps_state kernel, guest;
+	bool in_guest;	/* the sample is of a guest's own recording */
 	uint64_t drops; /* the machine's when what is remembered by numbers of files was looked up */
 	uint32_t turn;	/* states of address spaces of another turn may be outdated: the machine has grown */
 	struct stack stack;

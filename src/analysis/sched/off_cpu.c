@@ -209,7 +209,8 @@ void off_cpu_take(struct off_cpu *off_cpu, const struct record *record)
 	uint32_t type = record->header->type;
 	if (record->is_sample)
 		tracker_give(off_cpu->tracker, record);
-	else if ((type == RECORD_SWITCH || type == RECORD_SWITCH_CPU_WIDE) && !(record->header->misc & RECORD_MISC_SWITCH_OUT))
+	else if ((type == RECORD_SWITCH || type == RECORD_SWITCH_CPU_WIDE) && !(record->header->misc & RECORD_MISC_SWITCH_OUT) &&
+		 !record_is_of_guest(record->header))
 		come_back(off_cpu, switched_thread(off_cpu, record), record);
 }
 

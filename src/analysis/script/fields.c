@@ -72,19 +72,8 @@ struct parse {
 	char mode; /* '=' replaces, '~' changes, 0 = not known yet */
 };
 
-/* Fields of the kernel's perf that can't be had. */
-static const struct {
-	const char *name, *why;
-} refused_fields[] = {
-	{"machine_pid", "identifying guests is not supported; record inside the guest"},
-	{"vcpu", "identifying guests is not supported; record inside the guest"},
-};
-
 static struct error *unknown_field(const char *name)
 {
-	for (size_t i = 0; i < sizeof(refused_fields) / sizeof(refused_fields[0]); i++)
-		if (!strcmp(refused_fields[i].name, name))
-			return error_new_kind(ERROR_UNSUPPORTED, "the field \"%s\" %s", name, refused_fields[i].why);
 	struct strbuf names = {0};
 	script_fields_list(&names);
 	struct error *error = error_new_kind(ERROR_USAGE, "unknown field \"%s\"; the fields are %s", name, strbuf_str(&names));

@@ -229,6 +229,10 @@ static void add_who(struct script_text *text, const struct script_sample *at, ui
 	}
 	if (type & PERF_SAMPLE_CPU)
 		json_add_u64(json, "cpu", sample->cpu);
+	if (sample->guest.machine_pid) {
+		json_add_u64(json, "machine_pid", sample->guest.machine_pid);
+		json_add_u64(json, "vcpu", sample->guest.vcpu);
+	}
 	json_add_u64(json, "period", sample->period);
 	const struct untrusted *cgroup = type & PERF_SAMPLE_CGROUP ? machine_cgroup(text->machine, sample->cgroup) : NULL;
 	if (cgroup)

@@ -78,6 +78,34 @@ void script_print_comm(struct script_text *text, const struct script_sample *at,
 	strbuf_add_char(out, ' ');
 }
 
+char *script_put_machine_pid(struct script_text *text, const struct script_sample *at, char *to)
+{
+	if (!at->sample->guest.machine_pid)
+		return to;
+	memcpy(to, "VM:", 3);
+	to = put_signed(to + 3, at->sample->guest.machine_pid, 5);
+	*to++ = ' ';
+	return to;
+}
+
+char *script_put_vcpu(struct script_text *text, const struct script_sample *at, char *to)
+{
+	enum { WIDTH = 3 };
+	const struct sample_guest *guest = &at->sample->guest;
+	char digits[16];
+	if (!guest->machine_pid)
+		return to;
+	memcpy(to, "VCPU:", 5);
+	to += 5;
+	size_t length = (size_t)(put_signed(digits, guest->vcpu, 0) - digits);
+	for (size_t i = length; i < WIDTH; i++)
+		*to++ = '0';
+	memcpy(to, digits, length);
+	to += length;
+	*to++ = ' ';
+	return to;
+}
+
 char *script_put_pid(struct script_text *text, const struct script_sample *at, char *to)
 {
 	to = put_signed(to, at->sample->pid, 5);

@@ -35,10 +35,11 @@ static void add_prefix(struct script_text *text, const struct record *record, co
 	const struct sample_layout *layout = &text->session->reader->layouts[record->event->index];
 	const struct sample_id id = from->id;
 	uint32_t pid = own_or(from, "pid", id.pid), tid = own_or(from, "tid", id.tid);
-	struct machine *machine = text->session->machine;
+	const struct sample_guest guest = sample_find_guest(layout, id.id);
+	struct machine *machine = machine_of_guest(text->session->machine, guest.machine_pid);
 	struct thread *thread = (int32_t)tid == -1 ? NULL : machine_thread_or_new(machine, pid, tid, record->model_time);
 	char buffer[16];
-	struct sample sample = {.header = record->header, .pid = id.pid, .tid = id.tid, .time = id.time, .cpu = id.cpu};
+	struct sample sample = {.header = record->header, .pid = id.pid, .tid = id.tid, .time = id.time, .cpu = id.cpu, .guest = guest};
 	if (!layout->sample_id_all) {
 		sample.pid = pid;
 		sample.tid = tid;

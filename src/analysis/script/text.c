@@ -18,7 +18,7 @@
 #define BIT(field) SCRIPT_BIT(SCRIPT_##field)
 
 /* The beginning of a line that side-band records share with samples: who, where, when. */
-#define PREFIX (BIT(COMM) | BIT(PID) | BIT(TID) | BIT(CPU) | BIT(MISC) | BIT(TOD) | BIT(TIME))
+#define PREFIX (BIT(MACHINE_PID) | BIT(VCPU) | BIT(COMM) | BIT(PID) | BIT(TID) | BIT(CPU) | BIT(MISC) | BIT(TOD) | BIT(TIME))
 
 static void add_step(struct script_plan *plan, script_field_print *print)
 {

@@ -91,6 +91,8 @@ void timechart_take_task_record(struct timechart_maker *maker, const struct reco
 {
 	const struct record_task *task = (const void *)record->header;
 	const struct record_comm *comm = (const void *)record->header;
+	if (record_is_of_guest(record->header))
+		return;
 	switch (record->header->type) {
 	case RECORD_COMM:
 		set_name(maker, timechart_task(maker, comm->tid), comm->name, record->time);

@@ -509,6 +509,8 @@ static const struct tracker_handler handlers[] = {
 
 static void take(struct where_build *build, const struct record *record)
 {
+	if (!record->is_sample && record_is_of_guest(record->header))
+		return;
 	switch (record->is_sample ? RECORD_SAMPLE : record->header->type) {
 	case RECORD_SAMPLE:
 		if (tracker_wants(build->tracker, record))

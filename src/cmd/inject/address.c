@@ -31,7 +31,7 @@ struct error *inject_visit(struct inject *inject, const struct record *record, c
 	struct inject_sample sample = {.inject = inject, .record = record};
 	if (!session_decode(inject->session, record, &sample.sample))
 		return NULL;
-	sample.thread = machine_thread_or_new(machine, sample.sample.pid, sample.sample.tid, record->model_time);
+	sample.thread = session_sample_thread(machine, &sample.sample, record->model_time);
 	const struct maps *maps = machine_maps(machine, sample.thread, sample.sample.cpumode), *user = thread_maps(sample.thread);
 	struct error *error = visit(&sample, maps, sample.sample.ip);
 	if (!error && sample.sample.addr)

@@ -98,7 +98,7 @@ bool inject_find_build_id(const struct inject *inject, const struct dso *dso, st
 	return dso_read_build_id(dso, ret);
 }
 
-static struct error *put(struct inject *inject, const struct feature_build_id *entry)
+struct error *inject_put_build_id(struct inject *inject, const struct feature_build_id *entry)
 {
 	char hex[41];
 	log_info("%s %s", buildid_format(&entry->id, hex), entry->filename);
@@ -111,7 +111,7 @@ static struct error *put(struct inject *inject, const struct feature_build_id *e
 struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image)
 {
 	const struct feature_build_id entry = {.misc = CPUMODE_USER, .pid = -1, .id = image->id, .filename = image->name};
-	return inject->options->build_ids || inject->options->all_build_ids ? put(inject, &entry) : NULL;
+	return inject->options->build_ids || inject->options->all_build_ids ? inject_put_build_id(inject, &entry) : NULL;
 }
 
 static struct error *note(struct inject *inject, const struct dso *dso)
@@ -122,7 +122,7 @@ static struct error *note(struct inject *inject, const struct dso *dso)
 	if (inject->noted.data[dso->index])
 		return NULL;
 	inject->noted.data[dso->index] = true;
-	return inject_find_build_id(inject, dso, &entry.id) ? put(inject, &entry) : NULL;
+	return inject_find_build_id(inject, dso, &entry.id) ? inject_put_build_id(inject, &entry) : NULL;
 }
 
 static struct error *note_address(const struct inject_sample *sample, const struct maps *maps, uint64_t address)

@@ -50,7 +50,7 @@ bool inject_chain(struct inject *inject, struct record *record)
 	if (!inject->resolver || !has_copy(attr) || !session_decode(inject->session, record, &sample) ||
 	    sample_find_parts(&session->reader->layouts[record->event->index], record->header, &parts))
 		return false;
-	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
+	const struct thread *thread = session_sample_thread(session->machine, &sample, record->model_time);
 	stack_addresses(inject->resolver, session->machine, thread, record->event, &sample, record->model_time, &(struct stack_options){0},
 			&inject->stack);
 	struct strbuf *out = &inject->sample;

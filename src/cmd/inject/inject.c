@@ -21,8 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_GUESTS "merging recordings of virtual machines into the host's is not supported; run 'perf report' on each"
 #define TYPE struct inject_options
+
+static struct error *parse_guest_data(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return inject_guest_option(argument, field);
+}
 
 static const struct option inject_options[] = {
 	OPTION_STRING('i', "input", TYPE, input, "FILE", "recording to read (default: standard input)"),
@@ -51,13 +55,20 @@ static const struct option inject_options[] = {
 		"replace stack copies (--call-graph dwarf) by unwound call chains; the recording becomes much smaller and faster to read"),
 	OPTION_FLAG(0, "self-contained", TYPE, self_contained,
 		    "store names, source lines and code of what was hit in the recording, so that it can be read on any machine"),
+	OPTION_WHOLE(
+		0, "guest-data", "FILE,PID[,OFFSET[,SCALE]]",
+		"put in a recording that was made in a guest at the same time; PID: its hypervisor's process on the host, OFFSET and SCALE: by "
+		"how much and how much faster its time stamp counter runs ahead of the host's. Once for each guest",
+		parse_guest_data, OPTION_NO_NEGATION),
+	OPTION_STRING(
+		0, "guestmount", TYPE, guest_mount, "DIRECTORY",
+		"with --guest-data: copy files of guests that have build-ids into the build-id cache from here, where each guest's root file "
+		"system is in a folder called by the number of its hypervisor's process"),
 	OPTION_STRING(0, "kallsyms", TYPE, kallsyms, "FILE",
 		      "names of the kernel, for traces (--itrace); nothing else that is put in needs them"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
 	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "traces of virtual machines aren't brought into the host's time"),
-	OPTION_REFUSED(0, "guest-data", "OPTIONS", NO_GUESTS),
-	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
 	OPTION_SANDBOX(TYPE, sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output_options),
 	OPTION_END,
@@ -89,6 +100,12 @@ static struct error *check_options(const struct inject_options *options)
 		log_info("--kallsyms: %s isn't read: nothing that is put in needs names of the kernel", options->kallsyms);
 	if (options->strip && !options->itrace.asked)
 		return error_new_kind(ERROR_USAGE, "--strip requires --itrace");
+	if (options->guest_mount && !options->guests.len)
+		return error_new_kind(ERROR_USAGE, "--guestmount requires --guest-data");
+	if (options->guests.len && options->itrace.asked)
+		return error_new_kind(ERROR_USAGE,
+				      "--guest-data can't be combined with --itrace: put guests in first, then decode the trace of what "
+				      "comes out");
 	if (options->self_contained && (!options->output || !is_file(options->output)))
 		return error_new_kind(ERROR_USAGE, "--self-contained writes a file: give it with -o");
 	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
@@ -114,7 +131,7 @@ static struct error *put_through(struct inject *inject, const struct record *rec
 	struct error *error = inject->options->jit ? inject_jit(inject, record) : NULL;
 	if (error || (inject->options->jit && session_maps_jitdump(inject->session, record->header)))
 		return error;
-	if (record->event && record->event->index >= inject->events.events.len) {
+	if (record->event && record->event->index >= inject->host_events) {
 		inject->left_out++;
 		return NULL;
 	}
@@ -146,9 +163,12 @@ static struct error *put_all_through(struct inject *inject)
 {
 	struct record record;
 	struct error *error = NULL;
-	while (!error && session_next(inject->session, &record, &error) > 0)
-		error = inject->itrace && is_replaced(inject, &record) ? NULL : put_through(inject, &record);
-	return error;
+	while (!error && session_next(inject->session, &record, &error) > 0) {
+		error = inject_guests_before(inject, &record);
+		if (!error && !(inject->itrace && is_replaced(inject, &record)))
+			error = put_through(inject, &record);
+	}
+	return error ? error : inject_guests_finish(inject);
 }
 
 static void tell(const struct inject *inject)
@@ -217,7 +237,8 @@ static struct error *inject_recording(struct inject *inject)
 	};
 	inject->buildid_dir = config_buildid_dir();
 	if (options->sandbox)
-		opening_sandbox(&(struct input_options){.input = options->input}, confined_to(options), NULL);
+		opening_sandbox_and_cache(&(struct input_options){.input = options->input}, confined_to(options),
+					  options->guest_mount ? inject->buildid_dir : NULL);
 	struct error *error = open_trace(inject, &session_options);
 	error = error ? error : session_open(&session_options, &inject->session);
 	if (error)
@@ -226,6 +247,7 @@ static struct error *inject_recording(struct inject *inject)
 	error = options->sleep ? inject_sleep_init(inject) : NULL;
 	inject_output_prepare(inject);
 	error = !error && options->convert_chains ? inject_chain_init(inject) : error;
+	error = error ? error : inject_guests_open(inject);
 	inject_maps_init(inject);
 	error = error ? error : inject_output_open(inject);
 	error = error ? error : put_all_through(inject);
@@ -235,6 +257,7 @@ static struct error *inject_recording(struct inject *inject)
 	if (options->jit)
 		inject_jit_tell(inject);
 	inject_sleep_tell(inject);
+	inject_guests_tell(inject);
 	tell(inject);
 	return NULL;
 }
@@ -244,9 +267,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct inject_options options = {.sandbox = true};
 	struct inject inject = {.options = &options};
 	struct error *error = options_parse_alone(inject_options, argc, argv, &options, ": give the recording with -i");
-	if (error)
-		return error;
-	error = check_options(&options);
+	error = error ? error : check_options(&options);
 	error = error ? error : inject_build_ids_init(&inject);
 	error = error ? error : inject_recording(&inject);
 	inject_maps_deinit(&inject);
@@ -255,6 +276,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	inject_output_deinit(&inject);
 	inject_sleep_deinit(&inject);
 	inject_build_ids_deinit(&inject);
+	inject_guests_close(&inject);
+	inject_guest_options_deinit(&options);
 	session_close(inject.session);
 	itrace_close(inject.itrace);
 	free(inject.kcore_dir);

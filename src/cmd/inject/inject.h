@@ -12,6 +12,14 @@
 #include "perfdata/writer.h"
 #include "session/session.h"
 
+/* --guest-data=FILE,PID[,OFFSET[,SCALE]] */
+struct inject_guest_option {
+	char *path;
+	uint32_t pid; /* of the hypervisor */
+	uint64_t offset;
+	double scale;
+};
+
 struct inject_options {
 	const char *input, *output; /* NULL or "-": the standard streams */
 	bool force;
@@ -26,6 +34,8 @@ struct inject_options {
 	bool convert_chains;
 	struct itrace_options itrace;
 	bool strip;
+	VEC(struct inject_guest_option) guests;
+	const char *guest_mount; /* or NULL */
 	bool self_contained;
 	bool sandbox;
 	struct output_options output_options;
@@ -63,10 +73,13 @@ struct inject {
 
 	/* output.c: what the output says of itself, as it was when the first record was written. */
 	struct event_list events;
+	unsigned int host_events; /* of these; guests' are behind them */
 	struct features features;
 	struct writer *writer;
 	uint64_t written, left_out; /* records */
 	uint64_t trace_bytes;
+
+	struct inject_guests *guests; /* guest.c; NULL = none is put in */
 
 	/* buildid.c */
 	char *known_text;
@@ -149,6 +162,8 @@ struct error *inject_build_ids_init(struct inject *inject);
 /* Looks at a record that is about to be written, for files whose build-ids are wanted: a stream gets them ahead of it. `stack`: where a
  * sample was unwound, or NULL. */
 struct error *inject_build_ids(struct inject *inject, const struct record *record, const struct stack *stack);
+/* Adds one to the output. */
+struct error *inject_put_build_id(struct inject *inject, const struct feature_build_id *entry);
 /* The same for a file of generated code. */
 struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image);
 /* The build-id of a file, the known ones first; false when there is none. */
@@ -174,6 +189,21 @@ struct error *inject_chain_init(struct inject *inject);
  * has the frames. */
 bool inject_chain(struct inject *inject, struct record *record);
 void inject_chain_deinit(struct inject *inject);
+
+/* ---- guest.c ---- */
+
+/* Reads one use of --guest-data. */
+struct error *inject_guest_option(const char *text, struct inject_options *options);
+void inject_guest_options_deinit(struct inject_options *options);
+/* Opens the recordings of guests and takes their events: behind inject_output_prepare(), before the output is opened. */
+struct error *inject_guests_open(struct inject *inject);
+/* Puts in what happened in guests before a record of the host, and what they were when recording began before the first one. */
+struct error *inject_guests_before(struct inject *inject, const struct record *record);
+/* Puts in what is left. */
+struct error *inject_guests_finish(struct inject *inject);
+/* Says what couldn't be put in. */
+void inject_guests_tell(const struct inject *inject);
+void inject_guests_close(struct inject *inject);
 
 /* ---- sleep.c ---- */
 

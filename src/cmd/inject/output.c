@@ -48,6 +48,7 @@ static void take_features(struct inject *inject)
 void inject_output_prepare(struct inject *inject)
 {
 	copy_events(inject);
+	inject->host_events = (unsigned int)inject->events.events.len;
 	take_features(inject);
 }
 
@@ -97,18 +98,24 @@ struct error *inject_write_trace(struct inject *inject, const struct record *rec
 	return writer_add_trace(inject->writer, (const struct record_auxtrace *)record->header, &piece, 1);
 }
 
+/* A guest's file is another one than the host's of that name. */
+static bool is_same_file(const struct feature_build_id *a, const struct feature_build_id *b)
+{
+	return !strcmp(a->filename, b->filename) && (a->pid > 0 ? a->pid : 0) == (b->pid > 0 ? b->pid : 0);
+}
+
 /* The input's build-ids, and those that were found, which win. A stream has those of the input among its records. */
 static void join_build_ids(struct inject *inject)
 {
 	const struct features *from = &inject->session->reader->features;
 	struct features *features = &inject->features;
-	size_t found = features->build_ids.len;
+	const size_t found = features->build_ids.len;
 	if (writer_is_pipe(inject->writer) && inject->session->reader->pipe)
 		return;
 	for (size_t i = 0; i < from->build_ids.len; i++) {
 		bool known = false;
 		for (size_t j = 0; j < found && !known; j++)
-			known = !strcmp(features->build_ids.data[j].filename, from->build_ids.data[i].filename);
+			known = is_same_file(&features->build_ids.data[j], &from->build_ids.data[i]);
 		if (!known)
 			vec_push(&features->build_ids, from->build_ids.data[i]);
 	}

@@ -42,7 +42,7 @@ static void print_sample(struct mem_dump *dump, const struct record *record, con
 {
 	const struct mem_report_options *options = dump->options;
 	const struct machine *machine = dump->opening.session->machine;
-	const struct thread *thread = machine_thread_or_new((struct machine *)machine, sample->pid, sample->tid, record->model_time);
+	const struct thread *thread = session_sample_thread((struct machine *)machine, sample, record->model_time);
 	struct strbuf *line = &dump->line;
 	const char *between = dump->between;
 	struct frame frame;

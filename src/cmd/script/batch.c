@@ -114,11 +114,22 @@ static void ids_of(const struct session *session, const struct record *record, u
 		memcpy(ret, (const uint8_t *)record->header + layout->tid, 2 * sizeof(*ret));
 }
 
+static struct machine *machine_of(struct session *session, const struct record *record)
+{
+	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
+	const uint16_t offset = layout->id ? layout->id : layout->identifier;
+	uint64_t id = 0;
+	if (!layout->guests || !offset)
+		return session->machine;
+	memcpy(&id, (const uint8_t *)record->header + offset, sizeof(id));
+	return machine_of_guest(session->machine, sample_find_guest(layout, id).machine_pid);
+}
+
 static struct thread *thread_of(struct session *session, const struct record *record)
 {
 	uint32_t ids[2];
 	ids_of(session, record, ids);
-	return machine_thread_or_placeholder(session->machine, ids[0], ids[1], record->model_time);
+	return machine_thread_or_placeholder(machine_of(session, record), ids[0], ids[1], record->model_time);
 }
 
 /* False when the record could not be decoded. */

@@ -29,7 +29,7 @@ static struct error *feed_sample(struct feeding *feeding, const struct record *r
 	struct sample sample;
 	if (!session_decode(feeding->session, record, &sample))
 		return NULL;
-	struct thread *thread = machine_thread_or_new(feeding->session->machine, sample.pid, sample.tid, record->model_time);
+	struct thread *thread = session_sample_thread(feeding->session->machine, &sample, record->model_time);
 	const struct language_sample at = {record, &sample, thread};
 	bool keep = true;
 	struct error *error = feeding->dlfilter ? dlfilter_passes(feeding->dlfilter, &at, true, &keep) : NULL;

@@ -120,7 +120,7 @@ static struct error *show_sample(struct run *run, const struct record *record, c
 		check_order(run, sample);
 		return NULL;
 	}
-	struct thread *thread = machine_thread_or_new(run->session->machine, sample->pid, sample->tid, record->model_time);
+	struct thread *thread = session_sample_thread(run->session->machine, sample, record->model_time);
 	const struct language_sample at = {record, sample, thread};
 	if (run->counts_ids)
 		sampled_ids_add(&run->ids, sample->pid, sample->tid, 1);

@@ -335,7 +335,7 @@ static void show_header(struct replay *replay, const struct record *record, cons
 static bool arrive(struct replay *replay, const struct record *record, const struct sample *sample, struct arrival *ret)
 {
 	struct machine *machine = replay->opening.session->machine;
-	struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, record->model_time);
+	struct thread *thread = session_sample_thread(machine, sample, record->model_time);
 
 	if (is_left_out(replay, sample->pid) ||
 	    (replay->filtered && !script_filter_passes(&replay->filter, machine, replay->opening.resolver, record, sample, thread)))
@@ -567,7 +567,7 @@ static struct error *follow(struct replay *replay)
 		replay_take_moments(replay, record.time);
 		if (record.header->type == RECORD_SAMPLE)
 			take_sample(replay, &record);
-		else if (record.header->type == RECORD_EXIT)
+		else if (record.header->type == RECORD_EXIT && !record_is_of_guest(record.header))
 			take_thread_exit(replay, &record);
 		else if (record.header->type == RECORD_LOST)
 			take_lost(replay, &record);

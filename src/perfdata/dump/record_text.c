@@ -214,10 +214,17 @@ static void add_entries(const struct record_text *text)
 {
 	const struct record_id_index *record = (const void *)text->header;
 	uint64_t count = that_fit(text, record->count, sizeof(*record), sizeof(record->entries[0]));
-	for (uint64_t i = 0; i < count; i++)
-		strbuf_printf(text->out, " ... id: %" PRIu64 "  idx: %" PRIu64 "  cpu: %" PRId64 "  tid: %" PRId64 "\n",
-			      record->entries[i].id, record->entries[i].index, (int64_t)record->entries[i].cpu,
-			      (int64_t)record->entries[i].tid);
+	/* Where there are guests, as many pairs follow. */
+	size_t behind = sizeof(*record) + count * sizeof(record->entries[0]);
+	const uint64_t *guests = (const uint64_t *)((const char *)record + behind);
+	bool of_guests = text->end >= behind && (text->end - behind) / (2 * sizeof(*guests)) >= count;
+	for (uint64_t i = 0; i < count; i++) {
+		strbuf_printf(text->out, " ... id: %" PRIu64 "  idx: %" PRIu64 "  cpu: %" PRId64 "  tid: %" PRId64, record->entries[i].id,
+			      record->entries[i].index, (int64_t)record->entries[i].cpu, (int64_t)record->entries[i].tid);
+		if (of_guests)
+			strbuf_printf(text->out, "  machine_pid: %" PRId64 "  vcpu: %" PRIu64, (int64_t)guests[2 * i], guests[2 * i + 1]);
+		strbuf_add_char(text->out, '\n');
+	}
 }
 
 static void add_threads(const struct record_text *text)

@@ -194,7 +194,8 @@ static struct symtab *load(const char *path, const struct dso *dso)
 
 struct symtab *guest_kernel_load(const struct symbol_options *options, const struct dso *dso)
 {
-	cleanup_free char *mounted = options->guest_mount && dso->pid ? path_in_guest(options->guest_mount, dso->pid, "kallsyms") : NULL;
+	cleanup_free char *mounted =
+		options->guest_mount && dso->guest_pid ? path_in_guest(options->guest_mount, dso->guest_pid, "kallsyms") : NULL;
 
 	if (!mounted && options->guest_vmlinux && dso->kind != DSO_GUEST_MODULE)
 		return load_image(options);

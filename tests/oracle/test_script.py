@@ -541,13 +541,6 @@ sample event=0 ip=0x400123 pid=1 tid=1 time=2000 id=1 read=1200/1,1550/2,7/3
     assert lines[2] == "\tmetric:    1.50  insn per cycle"
 
 
-@pytest.mark.parametrize("words", [["-F", "+vcpu"]], ids=" ".join)
-def test_what_cannot_be_had_says_what_to_use(perf, words):
-    result = perf("script", *words)
-    assert result.returncode not in (0, 129) and not result.stdout
-    assert re.search(r"; (use|record) ", result.stderr), result.stderr
-
-
 def test_reader_that_leaves(perf, oracle, record):
     path = record(oracle, "raw-syscalls", RECORDINGS["raw-syscalls"])
     result = subprocess.run(f"'{perf}' script -i '{path}' | head -1", shell=True, capture_output=True, text=True, check=True, timeout=300)

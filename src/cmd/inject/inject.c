@@ -68,7 +68,7 @@ static const struct option inject_options[] = {
 		      "names of the kernel, for traces (--itrace); nothing else that is put in needs them"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
-	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "traces of virtual machines aren't brought into the host's time"),
+	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "the packets of a trace are never rewritten: a guest's keep the time of the guest"),
 	OPTION_SANDBOX(TYPE, sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output_options),
 	OPTION_END,

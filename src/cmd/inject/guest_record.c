@@ -56,6 +56,15 @@ static void put(struct strbuf *out, uint16_t offset, const void *value, size_t s
 		memcpy(out->data + offset, value, size);
 }
 
+/* What decodes the record goes by its size. */
+static bool set_size(struct strbuf *out)
+{
+	if (out->len > UINT16_MAX)
+		return false;
+	((struct record_header *)out->data)->size = (uint16_t)out->len;
+	return true;
+}
+
 /* Counters that were read with the sample have ids as well. */
 static void put_counter_ids(struct inject_guest *guest, const struct sample_layout *layout, const struct event *event)
 {
@@ -96,6 +105,8 @@ static enum guest_verdict convert_sample(struct inject_guest *guest, const struc
 	put(out, layout->id, &id, sizeof(id));
 	put(out, layout->time, &guest->next_time, sizeof(guest->next_time));
 	put(out, layout->cpu, &cpu, sizeof(cpu));
+	if (!set_size(out))
+		return GUEST_UNKNOWN;
 	put_counter_ids(guest, layout, event);
 	guest->first_time = guest->first_time ? guest->first_time : guest->next_time;
 	guest->last_time = guest->next_time;
@@ -147,12 +158,9 @@ enum guest_verdict inject_guest_convert(struct inject_guest *guest)
 	const struct sample_layout *layout = &guest->layouts.data[event->index];
 	enum guest_verdict verdict =
 		header->type == RECORD_SAMPLE ? convert_sample(guest, event, layout) : convert_other(guest, event, layout);
-	if (verdict == GUEST_PUT && out->len > UINT16_MAX)
+	if (verdict == GUEST_PUT && !set_size(out))
 		return GUEST_UNKNOWN;
-	if (verdict != GUEST_PUT)
-		return verdict;
-	struct record_header *made = (struct record_header *)out->data;
-	made->misc = inject_guest_mode(header->misc);
-	made->size = (uint16_t)out->len;
-	return GUEST_PUT;
+	if (verdict == GUEST_PUT)
+		((struct record_header *)out->data)->misc = inject_guest_mode(header->misc);
+	return verdict;
 }

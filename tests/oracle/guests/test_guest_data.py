@@ -270,6 +270,20 @@ def test_other_places_of_ids(perf, oracle, tmp_path, sample):
     assert sideband(shown(perf, path)) == sideband(shown(oracle, merged(oracle, tmp_path, "theirs")))
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("sample", ["IP|TID|TIME|ID|CPU|PERIOD|READ", SAMPLE + "|READ"], ids=["identifier put in", "same place"])
+def test_ids_of_counters(perf, tmp_path, sample):
+    """Values that were read with a sample are told by the ids that the merged recording has, also where its records grow."""
+    lines = [line.replace("ids=11,12", "ids=9,12").replace("id=11", "id=9").replace(" flags=", " read=ID|GROUP flags=") for line in guest(sample)]
+    pair(tmp_path, of_guest=[f"{line} read={7 * at}/1,{11 * at}/9" if line.startswith("sample") else line for at, line in enumerate(lines)])
+    path = merged(perf, tmp_path, "out")
+    text = shown(perf, path, "-D")
+    ids = [int(line.split()[2]) for line in text if line.startswith(" ... id:") and "machine_pid" in line]
+    read = [re.search(r"id ([0-9a-f]{16}), value ([0-9a-f]{16})", line).groups() for line in text if re.search(r"id [0-9a-f]{16}, value", line)]
+    assert len(ids) == 4 and [int(one, 16) for one, _ in read] == [ids[0], ids[2]] * 10
+    assert not [value for at, (_, value) in enumerate(read) if int(value, 16) % (11 if at % 2 else 7)]
+
+
 def test_pipes(perf, tmp_path):
     pair(tmp_path)
     lines = shown(perf, merged(perf, tmp_path, "out"))

@@ -6,6 +6,8 @@
  * Where the guest's events have their ids elsewhere than the host's (no --sample-identifier), they get them where readers look for them. */
 #include "cmd/inject/guest.h"
 
+#include "perfdata/record_fields.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -135,10 +137,12 @@ static enum guest_verdict convert_other(struct inject_guest *guest, const struct
 	sample_id_decode(from, header, &id);
 	if (header->size < sizeof(*header) + behind || !find_id(guest, event, id.id, &id.id))
 		return GUEST_UNKNOWN;
+	strbuf_add(out, header, header->size - behind);
+	if (!set_size(out) || record_check(record_kind(header->type), (const struct record_header *)out->data))
+		return GUEST_UNKNOWN; /* fields that the trailer would have to lend its bytes */
 	id.time = guest->next_time;
 	if (id.time && id.cpu != UINT32_MAX) /* what the recorder made up was nowhere */
 		id.cpu = inject_guest_place(guest, id.cpu);
-	strbuf_add(out, header, header->size - behind);
 	convert_fields(guest, event);
 	strbuf_add_chars(out, '\0', layout->trailer);
 	sample_id_encode(layout, &id, out->data + out->len);

@@ -3,6 +3,7 @@ import json
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -377,6 +378,18 @@ def test_hostile_ids(perf, tmp_path):
     pair(tmp_path, [line.replace("id=2 ", "id=18446744073709551615 ") for line in host(ids="1,18446744073709551615")])
     path, done = merge(perf, tmp_path, "out")
     assert done.returncode and "ids" in done.stderr
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("kind, fields", [(7, b""), (3, (PID).to_bytes(4, "little") * 2 + b"unending")], ids=["fork", "name"])
+def test_hostile_fields(perf, tmp_path, kind, fields):
+    """Records whose own fields would have to go on in the trailer."""
+    trailer = struct.pack("<IIQIIQ", PID, PID, 1500, 1, 0, 12)
+    pair(tmp_path, of_guest=guest() + [f"record type={kind} data={(fields + trailer).hex()}"])
+    path, done = merge(perf, tmp_path, "out")
+    assert done.returncode == 0 and " 1 records were left out" in done.stderr
+    pair(tmp_path)
+    assert shown(perf, path) == shown(perf, merged(perf, tmp_path, "wanted"))
 
 
 @pytest.mark.sanitize

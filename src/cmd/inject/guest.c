@@ -332,11 +332,19 @@ static struct error *look_ahead(struct inject_guest *guest)
 	return error_wrap(error, "%s", guest->option->path);
 }
 
+/* A time that came to be 0 is none. */
+static bool is_outside(const struct inject_guests *guests, const struct inject_guest *guest)
+{
+	const uint64_t time = guest->next_time;
+	return guest->next.time && (!time || time < guests->first_time || time > guests->last_time);
+}
+
 static struct error *put_next(struct inject *inject, struct inject_guest *guest)
 {
 	struct error *error = NULL;
 	switch (inject_guest_convert(guest)) {
 	case GUEST_PUT:
+		guest->outside += is_outside(inject->guests, guest);
 		error = inject_write(inject, (const struct record_header *)guest->record.data);
 		break;
 	case GUEST_UNKNOWN:
@@ -351,22 +359,35 @@ static struct error *put_next(struct inject *inject, struct inject_guest *guest)
 	return error ? error : look_ahead(guest);
 }
 
+/* The guest whose next record is the earliest; NULL: none has any left. */
+static struct inject_guest *first_guest(const struct inject_guests *guests)
+{
+	struct inject_guest *first = NULL;
+	for (size_t i = 0; i < guests->guests.len; i++) {
+		struct inject_guest *guest = guests->guests.data[i];
+		if (guest->has_next && (!first || guest->next_time < first->next_time))
+			first = guest;
+	}
+	return first;
+}
+
 /* All that is earlier, of all guests in turn. */
 static struct error *put_until(struct inject *inject, uint64_t time)
 {
-	struct inject_guests *guests = inject->guests;
+	struct inject_guest *first;
 	struct error *error = NULL;
-	while (!error) {
-		struct inject_guest *first = NULL;
-		for (size_t i = 0; i < guests->guests.len; i++) {
-			struct inject_guest *guest = guests->guests.data[i];
-			if (guest->has_next && (!first || guest->next_time < first->next_time))
-				first = guest;
-		}
-		if (!first || first->next_time >= time)
-			break;
+	while (!error && (first = first_guest(inject->guests)) && first->next_time < time)
 		error = put_next(inject, first);
-	}
+	return error;
+}
+
+/* All that is left, whatever its time: wrong offsets and scales make any of it. */
+static struct error *put_rest(struct inject *inject)
+{
+	struct inject_guest *first;
+	struct error *error = NULL;
+	while (!error && (first = first_guest(inject->guests)))
+		error = put_next(inject, first);
 	return error;
 }
 
@@ -412,8 +433,11 @@ struct error *inject_guests_before(struct inject *inject, const struct record *r
 		guest_time_take(&guests->guests.data[i]->time.host, (const struct record_time_conv *)record->header);
 	if (!guests->started && begins(record))
 		error = start(inject);
-	if (!error && guests->started && record->time)
+	if (!error && record->time) {
+		guests->first_time = guests->first_time ? guests->first_time : record->time;
+		guests->last_time = record->time;
 		error = put_until(inject, record->time);
+	}
 	for (size_t i = 0; i < guests->guests.len; i++)
 		inject_guest_follow_vcpus(guests->guests.data[i], inject->session->reader, record->header);
 	return error;
@@ -436,7 +460,7 @@ struct error *inject_guests_finish(struct inject *inject)
 	if (!guests)
 		return NULL;
 	struct error *error = guests->started ? NULL : start(inject);
-	error = error ? error : put_until(inject, UINT64_MAX);
+	error = error ? error : put_rest(inject);
 	for (size_t i = 0; i < guests->guests.len; i++)
 		join_times(inject, guests->guests.data[i]);
 	return error;
@@ -458,6 +482,9 @@ static void tell(const struct inject_guest *guest)
 	if (guest->tracepoints)
 		log_warning("%s: %llu samples of tracepoints were left out: the host's recording has no place for the guest's formats",
 			    path, (unsigned long long)guest->tracepoints);
+	if (guest->outside)
+		log_warning("%s: %llu records of the guest of process %u are from before or after the host's recording: check OFFSET and SCALE",
+			    path, (unsigned long long)guest->outside, guest->option->pid);
 	if (guest->unplaced)
 		log_warning(
 			"%s: %llu records have CPU 0, because nothing tells where their VCPUs ran: record the host with -a --switch-events",

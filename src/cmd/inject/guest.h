@@ -28,12 +28,14 @@ struct inject_guest {
 	uint64_t unknown;		/* records left out: nobody's ids, too long; … */
 	uint64_t tracepoints;		/* … samples of tracepoints */
 	uint64_t unplaced;		/* records that have CPU 0, because nothing tells where the VCPU ran */
+	uint64_t outside;		/* records from before or after the host's recording */
 	uint64_t first_time, last_time; /* of samples; 0 = none */
 };
 
 struct inject_guests {
 	VEC(struct inject_guest *) guests;
 	bool started;
+	uint64_t first_time, last_time; /* of the host's records so far; 0 = none has one */
 };
 
 /* ---- guest_record.c ---- */

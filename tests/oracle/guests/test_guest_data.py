@@ -149,6 +149,18 @@ def test_long_times_are_exact(perf, tmp_path):
     assert [line.split()[-1] for line in lines[:3]] == ["0.000001050:", "0.000001060:", "0.000002050:"]
 
 
+@pytest.mark.parametrize("arguments, count", [("", 0), (",1000000,0.5", 25), (",0,1e-18", 25), (",0,1e18", 25), (",-2000", 10), (",2000", 10)],
+                         ids=["fit", "far ahead", "saturated", "at 0", "late", "early"])
+def test_outside_of_the_host(perf, tmp_path, arguments, count):
+    """Wrong offsets and scales move records away from the host's, or beyond what times can be: nothing vanishes, and they are counted."""
+    pair(tmp_path)
+    path, done = merge(perf, tmp_path, "out", arguments)
+    assert done.returncode == 0
+    told = f"{count} records of the guest of process {PID} are from before or after the host's recording: check OFFSET and SCALE"
+    assert (told in done.stderr) if count else not done.stderr
+    assert len([line for line in shown(perf, path) if line.startswith("VM:")]) == 28
+
+
 def test_where_a_vcpu_ran(perf, tmp_path):
     """Between two switches it is where the one before put it; before the first one, where that one is. (The kernel's tool takes the one behind.)"""
     pair(tmp_path, of_guest=guest(later=900))

@@ -117,6 +117,9 @@ void script_resolve_ip(struct script_text *text, const struct script_sample *at,
 /* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */
 void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret);
 
+/* The path of the sample's control group; NULL when it isn't known. */
+const struct untrusted *script_cgroup(const struct script_text *text, const struct script_sample *at);
+
 /* A count of `perf stat record` as a line of JSON. */
 void script_json_count(const struct counted_row *row, struct strbuf *out);
 /* The sample as a line of JSON. */

@@ -234,7 +234,7 @@ static void add_who(struct script_text *text, const struct script_sample *at, ui
 		json_add_u64(json, "vcpu", sample->guest.vcpu);
 	}
 	json_add_u64(json, "period", sample->period);
-	const struct untrusted *cgroup = type & PERF_SAMPLE_CGROUP ? machine_cgroup(text->machine, sample->cgroup) : NULL;
+	const struct untrusted *cgroup = type & PERF_SAMPLE_CGROUP ? script_cgroup(text, at) : NULL;
 	if (cgroup)
 		json_add_untrusted(json, "cgroup", cgroup);
 }

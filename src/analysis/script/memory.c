@@ -248,9 +248,15 @@ void script_print_code_page_size(struct script_text *text, const struct script_s
 	add_page_size(at->sample->code_page_size, out);
 }
 
+/* The same number is another group's in a guest. */
+const struct untrusted *script_cgroup(const struct script_text *text, const struct script_sample *at)
+{
+	return machine_cgroup(at->thread ? at->thread->process->machine : text->machine, at->sample->cgroup);
+}
+
 void script_print_cgroup(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const struct untrusted *path = machine_cgroup(text->machine, at->sample->cgroup);
+	const struct untrusted *path = script_cgroup(text, at);
 	strbuf_add_char(out, ' ');
 	if (path)
 		text_add_untrusted(out, path);

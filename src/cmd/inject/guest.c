@@ -483,8 +483,9 @@ static void tell(const struct inject_guest *guest)
 		log_warning("%s: %llu samples of tracepoints were left out: the host's recording has no place for the guest's formats",
 			    path, (unsigned long long)guest->tracepoints);
 	if (guest->outside)
-		log_warning("%s: %llu records of the guest of process %u are from before or after the host's recording: check OFFSET and SCALE",
-			    path, (unsigned long long)guest->outside, guest->option->pid);
+		log_warning(
+			"%s: %llu records of the guest of process %u are from before or after the host's recording: check OFFSET and SCALE",
+			path, (unsigned long long)guest->outside, guest->option->pid);
 	if (guest->unplaced)
 		log_warning(
 			"%s: %llu records have CPU 0, because nothing tells where their VCPUs ran: record the host with -a --switch-events",

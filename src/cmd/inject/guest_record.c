@@ -26,6 +26,7 @@ static bool is_meant(uint32_t type)
 	case RECORD_SWITCH_CPU_WIDE:
 	case RECORD_NAMESPACES:
 	case RECORD_KSYMBOL:
+	case RECORD_CGROUP:
 	case RECORD_TEXT_POKE:
 	case RECORD_LOST:
 	case RECORD_LOST_SAMPLES:

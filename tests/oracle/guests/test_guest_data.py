@@ -225,6 +225,20 @@ def test_scripts_and_objects(perf, oracle, tmp_path):
     assert {(sample.get("machine_pid"), sample.get("vcpu"), sample["pid"]) for sample in samples} == {(None, None, 100), (100, 0, 100), (100, 1, 100)}
 
 
+def test_control_groups(perf, tmp_path):
+    """Group 77 of the host and group 77 of the guest."""
+    sample = SAMPLE + "|CGROUP"
+    of_host, of_guest = host(sample, extra=["cgroup cgroup=77 id=0 path=/host.slice"]), guest(sample, extra=["cgroup cgroup=77 id=0 path=/guest.slice"])
+    pair(tmp_path, *([line + " cgroup=77" if line.startswith("sample") else line for line in lines] for lines in (of_host, of_guest)))
+    path = merged(perf, tmp_path, "out")
+    lines = shown(perf, path, "-F", "machine_pid,cgroup")
+    assert {(line.startswith("VM:"), line.split()[-1]) for line in lines} == {(False, "/host.slice"), (True, "/guest.slice")} and len(lines) == 15
+    assert {(sample.get("machine_pid"), sample["cgroup"]) for sample in map(json.loads, shown(perf, path, "--json"))} == {(None, "/host.slice"), (PID, "/guest.slice")}
+    text = perf("report", "-i", path, "--stdio", "-s", "cgroup").stdout
+    assert sorted(line.split()[1] for line in text.splitlines() if "%" in line and not line.startswith("#")) == ["/guest.slice", "/host.slice"]
+    assert [line.split()[-2:] for line in shown(perf, path, "--show-cgroup-events", "-F", "machine_pid,event") if SIDEBAND in line] == [["77", "/host.slice"], ["77", "/guest.slice"]]
+
+
 def test_build_ids(perf, oracle, tmp_path):
     """A guest's file is another one than the host's of that name."""
     pair(tmp_path, ["feature build_id 99112233445566778899aabbccddeeff00112233 /opt/known"] + host())

@@ -85,9 +85,26 @@ void key_transaction_text(struct key_context *context, const struct key *key, co
 		return;
 }
 
+/* The same number is another group's in a guest. Numbers count up, so that the guest's has room in their upper half. */
+static uint64_t cgroup_word(const struct machine *machine, uint64_t cgroup)
+{
+	enum { GUEST_SHIFT = 32 };
+	return cgroup ? cgroup ^ (uint64_t)machine->guest_pid << GUEST_SHIFT : 0;
+}
+
+static const struct untrusted *find_cgroup(const struct machine *host, uint64_t word)
+{
+	const struct untrusted *path = machine_cgroup(host, word);
+	map64_each (slot, &host->guests) {
+		const struct machine *guest = map64_pointer(slot);
+		path = path ?: machine_cgroup(guest, cgroup_word(guest, word));
+	}
+	return path;
+}
+
 void key_cgroup_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)
 {
-	words[0] = sample->sample->cgroup;
+	words[0] = cgroup_word(sample->thread->process->machine, sample->sample->cgroup);
 }
 
 void key_cgroup_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
@@ -96,7 +113,7 @@ void key_cgroup_text(struct key_context *context, const struct key *key, const s
 		strbuf_add_str(out, "N/A");
 		return;
 	}
-	const struct untrusted *path = machine_cgroup(context->session->machine, source->words[0]);
+	const struct untrusted *path = find_cgroup(context->session->machine, source->words[0]);
 	strbuf_add_str(out, path ? untrusted_raw(path) : "unknown");
 }
 

@@ -118,6 +118,14 @@ static void keep_guest(struct machine *machine, struct machine *guest)
 		if (thread->nameless)
 			thread->nameless = intern_string(&machine->names, thread->nameless);
 	}
+}
+
+static void keep_guests(struct machine *machine)
+{
+	map64_each (slot, &machine->guests)
+		keep_guest(machine, map64_pointer(slot));
+	if (!machine->guests.count)
+		return;
 	machine_each_dso (dso, machine)
 		if (dso->guest_pid)
 			dso->generation = machine->generation + 1;
@@ -180,8 +188,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	placeholders_drop(&machine->private->placeholders);
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);
 	machine->guest_maps = maps_carry(&carrying, old.guest_maps);
-	map64_each (slot, &machine->guests)
-		keep_guest(machine, map64_pointer(slot));
+	keep_guests(machine);
 	for (size_t i = 0; i < old.threads.len; i++)
 		if (stays[i])
 			carry_thread(&carrying, old.threads.data[i]);

@@ -22,7 +22,7 @@ static void add_symbols(const struct fold *fold, struct known_names *names)
 			known_names_add(names, fold->frames[i].symbol->name);
 }
 
-static void check_ids(const struct report *report, const struct sampled_ids *sampled, const struct name_list *list, enum sampled_kind kind)
+static void check_ids(const struct sampled_ids *sampled, const struct name_list *list, enum sampled_kind kind)
 {
 	VEC(uint32_t) wanted = {0};
 	for (size_t i = 0; i < list->names.len; i++) {
@@ -30,7 +30,7 @@ static void check_ids(const struct report *report, const struct sampled_ids *sam
 		if (number_parse_u32(list->names.data[i], &id))
 			vec_push(&wanted, id);
 	}
-	sampled_ids_warn(sampled, report->session->machine, kind, wanted.data, wanted.len);
+	sampled_ids_warn(sampled, kind, wanted.data, wanted.len);
 	vec_deinit(&wanted);
 }
 
@@ -40,10 +40,10 @@ static void ids_hint(const struct report *report)
 	struct sampled_ids sampled = {0};
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		const struct thread *thread = fold->actors[fold->entries[i].actor].thread;
-		sampled_ids_add(&sampled, thread->pid, thread->tid, fold->entries[i].count);
+		sampled_ids_add(&sampled, thread->process->machine, thread->pid, thread->tid, fold->entries[i].count);
 	}
-	check_ids(report, &sampled, &report->options->pids, SAMPLED_PROCESS);
-	check_ids(report, &sampled, &report->options->tids, SAMPLED_THREAD);
+	check_ids(&sampled, &report->options->pids, SAMPLED_PROCESS);
+	check_ids(&sampled, &report->options->tids, SAMPLED_THREAD);
 	sampled_ids_deinit(&sampled);
 }
 

@@ -106,7 +106,7 @@ void screen_zoom_symbol(struct screen *screen, char *text);
 bool screen_zoom_out(struct screen *screen);
 void screen_zoom_reset(struct screen *screen);
 /* What was zoomed into is looked for in another session of the same recording. */
-void screen_zoom_move(struct screen *screen, const struct machine *machine);
+void screen_zoom_move(struct screen *screen, struct machine *machine);
 /* ", Thread: w, DSO: libc.so.6", made harmless. */
 void screen_zoom_text(const struct screen *screen, struct strbuf *out);
 /* The names of what a row would be zoomed into, made harmless; false: rows don't tell. */

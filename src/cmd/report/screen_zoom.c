@@ -310,11 +310,12 @@ static const struct untrusted *find_comm(const struct machine *machine, const st
 	return NULL;
 }
 
-void screen_zoom_move(struct screen *screen, const struct machine *machine)
+void screen_zoom_move(struct screen *screen, struct machine *machine)
 {
 	struct screen_zoom *zoom = &screen->zoom;
 	if (zoom->thread)
-		zoom->thread = machine_thread(machine, zoom->thread->tid, zoom->thread->start);
+		zoom->thread = machine_thread(machine_of_guest(machine, zoom->thread->process->machine->guest_pid), zoom->thread->tid,
+					      zoom->thread->start);
 	if (zoom->comm && !(zoom->comm = find_comm(machine, zoom->comm)))
 		clear_kind(screen, ZOOM_THREAD);
 	if (zoom->dso && !(zoom->dso = find_dso(machine, zoom->dso)))

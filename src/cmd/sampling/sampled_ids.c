@@ -17,14 +17,16 @@ void sampled_ids_deinit(struct sampled_ids *ids)
 	map64_deinit(&ids->index);
 }
 
-void sampled_ids_add(struct sampled_ids *ids, uint32_t pid, uint32_t tid, uint64_t samples)
+void sampled_ids_add(struct sampled_ids *ids, const struct machine *machine, uint32_t pid, uint32_t tid, uint64_t samples)
 {
 	bool is_new;
 	uint64_t *at = map64_insert(&ids->index, (uint64_t)pid << 32 | tid, &is_new);
 	if (is_new) {
 		*at = ids->list.len;
-		vec_push(&ids->list, (struct sampled_id){.pid = pid, .tid = tid});
+		vec_push(&ids->list, (struct sampled_id){.machine = machine, .pid = pid, .tid = tid});
 	}
+	if (ids->list.data[*at].machine != machine)
+		ids->list.data[*at].machine = NULL;
 	ids->list.data[*at].samples += samples;
 	ids->samples += samples;
 }
@@ -47,7 +49,7 @@ static void sum_up(const struct sampled_ids *ids, enum sampled_kind kind, struct
 {
 	for (size_t i = 0; i < ids->list.len; i++) {
 		const struct sampled_id *id = &ids->list.data[i];
-		sampled_ids_add(ret, kind == SAMPLED_PROCESS ? id->pid : 0, id_of(id, kind), id->samples);
+		sampled_ids_add(ret, id->machine, kind == SAMPLED_PROCESS ? id->pid : 0, id_of(id, kind), id->samples);
 	}
 	if (ret->list.len)
 		qsort(ret->list.data, ret->list.len, sizeof(*ret->list.data), by_samples);
@@ -61,12 +63,12 @@ static const struct sampled_id *find(const struct sampled_ids *ids, enum sampled
 	return NULL;
 }
 
-static void add_most(const struct sampled_ids *sums, const struct machine *machine, enum sampled_kind kind, struct strbuf *out)
+static void add_most(const struct sampled_ids *sums, enum sampled_kind kind, struct strbuf *out)
 {
 	strbuf_printf(out, sums->list.len > SHOWN ? "; most of the samples are of " : "; the samples are of ");
 	for (size_t i = 0; i < sums->list.len && i < SHOWN; i++) {
 		const struct sampled_id *id = &sums->list.data[i];
-		const struct thread *thread = machine_thread(machine, id_of(id, kind), UINT64_MAX);
+		const struct thread *thread = id->machine ? machine_thread(id->machine, id_of(id, kind), UINT64_MAX) : NULL;
 		bool named = thread && thread->comm_count;
 		strbuf_printf(out, "%s%d (", i ? ", " : "", (int)id_of(id, kind));
 		if (named)
@@ -93,8 +95,7 @@ static void add_nearest(const struct sampled_ids *sums, enum sampled_kind kind, 
 	free(digits);
 }
 
-static void warn(const struct sampled_ids *ids, const struct sampled_ids *sums, const struct machine *machine, enum sampled_kind kind,
-		 uint32_t wanted)
+static void warn(const struct sampled_ids *ids, const struct sampled_ids *sums, enum sampled_kind kind, uint32_t wanted)
 {
 	const struct sampled_id *other = find(ids, kind == SAMPLED_PROCESS ? SAMPLED_THREAD : SAMPLED_PROCESS, wanted);
 	bool process = kind == SAMPLED_PROCESS;
@@ -104,15 +105,14 @@ static void warn(const struct sampled_ids *ids, const struct sampled_ids *sums, 
 	if (other)
 		strbuf_printf(&text, "; it is a %s: %s %d", process ? "thread" : "process", process ? "--tid" : "--pid", (int)wanted);
 	if (sums->list.len)
-		add_most(sums, machine, kind, &text);
+		add_most(sums, kind, &text);
 	if (!other)
 		add_nearest(sums, kind, wanted, &text);
 	log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);
 }
 
-void sampled_ids_warn(const struct sampled_ids *ids, const struct machine *machine, enum sampled_kind kind, const uint32_t *wanted,
-		      size_t count)
+void sampled_ids_warn(const struct sampled_ids *ids, enum sampled_kind kind, const uint32_t *wanted, size_t count)
 {
 	struct sampled_ids sums = {0};
 	for (size_t i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ void sampled_ids_warn(const struct sampled_ids *ids, const struct machine *machi
 			continue;
 		if (!sums.list.len)
 			sum_up(ids, kind, &sums);
-		warn(ids, &sums, machine, kind, wanted[i]);
+		warn(ids, &sums, kind, wanted[i]);
 	}
 	sampled_ids_deinit(&sums);
 }

@@ -373,7 +373,7 @@ static void count_ids(const struct script_batch_options *options, const struct r
 	if (!options->ids || record->header->size < options->session->reader->layouts[record->event->index].variable)
 		return;
 	ids_of(options->session, record, ids);
-	sampled_ids_add(options->ids, ids[0], ids[1], 1);
+	sampled_ids_add(options->ids, machine_of(options->session, record), ids[0], ids[1], 1);
 }
 
 /* Brings the machine to the end of the load. */

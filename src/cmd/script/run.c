@@ -123,7 +123,7 @@ static struct error *show_sample(struct run *run, const struct record *record, c
 	struct thread *thread = session_sample_thread(run->session->machine, sample, record->model_time);
 	const struct language_sample at = {record, sample, thread};
 	if (run->counts_ids)
-		sampled_ids_add(&run->ids, sample->pid, sample->tid, 1);
+		sampled_ids_add(&run->ids, machine_of_guest(run->session->machine, sample->guest.machine_pid), sample->pid, sample->tid, 1);
 	bool keep = true;
 	struct error *error = run->dlfilter ? dlfilter_passes(run->dlfilter, &at, true, &keep) : NULL;
 	if (error || !keep)
@@ -291,9 +291,8 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 /* Numbers of --pid and --tid that no sample had. */
 static void warn_of_ids(const struct run *run)
 {
-	const struct machine *machine = run->session->machine;
-	sampled_ids_warn(&run->ids, machine, SAMPLED_PROCESS, run->filter.pids.data, run->filter.pids.len);
-	sampled_ids_warn(&run->ids, machine, SAMPLED_THREAD, run->filter.tids.data, run->filter.tids.len);
+	sampled_ids_warn(&run->ids, SAMPLED_PROCESS, run->filter.pids.data, run->filter.pids.len);
+	sampled_ids_warn(&run->ids, SAMPLED_THREAD, run->filter.tids.data, run->filter.tids.len);
 }
 
 /* Names of --comms that no thread had. */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "event/tracepoint/tracepoint.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -90,20 +91,8 @@ char *script_put_machine_pid(struct script_text *text, const struct script_sampl
 
 char *script_put_vcpu(struct script_text *text, const struct script_sample *at, char *to)
 {
-	enum { WIDTH = 3 };
 	const struct sample_guest *guest = &at->sample->guest;
-	char digits[16];
-	if (!guest->machine_pid)
-		return to;
-	memcpy(to, "VCPU:", 5);
-	to += 5;
-	size_t length = (size_t)(put_signed(digits, guest->vcpu, 0) - digits);
-	for (size_t i = length; i < WIDTH; i++)
-		*to++ = '0';
-	memcpy(to, digits, length);
-	to += length;
-	*to++ = ' ';
-	return to;
+	return guest->machine_pid ? to + snprintf(to, SCRIPT_PUT_ROOM, "VCPU:%03d ", (int)guest->vcpu) : to;
 }
 
 char *script_put_pid(struct script_text *text, const struct script_sample *at, char *to)

@@ -443,6 +443,15 @@ def test_hostile_index(perf, tmp_path):
         assert perf("report", "-i", path, "--stdio").returncode == 0
 
 
+def test_no_vcpu(perf, oracle, tmp_path):
+    """What the kernel's tool writes when an event is of no virtual CPU: -1."""
+    words = [1, 1, 0, (1 << 64) - 1, 0, 1000, (1 << 64) - 1]
+    index = "record type=69 data=" + b"".join(word.to_bytes(8, "little") for word in words).hex()
+    path = write(tmp_path, "host.data", host(extra=[index]) + ["sample event=0 ip=0x400123 pid=1 tid=1 time=9000 cpu=0 period=7 id=1 misc=5"])
+    lines = [[line for line in shown(program, path, "-F", "machine_pid,vcpu,time") if line.startswith("VM")] for program in (perf, oracle)]
+    assert lines[0] == lines[1] and "VCPU:-01" in lines[0][-1]
+
+
 def test_files_into_the_cache(perf, tmp_path):
     """--guestmount of inject: files with the recorded build-ids, not what only has their names, or is a device."""
     if not shutil.which("gcc"):

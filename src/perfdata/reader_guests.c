@@ -19,7 +19,8 @@ bool reader_tells_guests(const struct record_header *header)
 /* Behind the entries (id, index, CPU, thread) are as many of guests (process of the hypervisor, VCPU). */
 void reader_apply_id_index(struct reader *reader, struct cursor *cursor)
 {
-	struct reader_private *private = reader->private;
+	const bool settled = !reader->private->tables_outdated;
+	struct sample_layout *layouts = reader->private->layouts.data;
 	uint64_t count = cursor_u64(cursor);
 	if (!has_guests(count, cursor_left(cursor)))
 		return;
@@ -30,9 +31,9 @@ void reader_apply_id_index(struct reader *reader, struct cursor *cursor)
 		if (!machine_pid || machine_pid > INT32_MAX)
 			continue;
 		*map64_insert(&reader->guests, id, NULL) = machine_pid << 32 | (uint32_t)vcpu;
-		const struct event *event = private->tables_outdated ? NULL : reader_event_by_id(reader, id);
+		const struct event *event = settled ? reader_event_by_id(reader, id) : NULL;
 		if (event)
-		private->layouts.data[event->index].guests = &reader->guests;
+			layouts[event->index].guests = &reader->guests;
 	}
 }
 

@@ -68,15 +68,6 @@ struct error *reader_next_fed(struct reader *reader, struct reader_chunk **ret);
 
 /* To be called when events, their ids or what names them changed. */
 void reader_events_changed(struct reader *reader);
-/* ---- reader_guests.c ---- */
-
-/* Whether an ID_INDEX record, native, tells which ids are those of guests. */
-bool reader_tells_guests(const struct record_header *header);
-/* Takes note of these; the cursor is behind the record's header. */
-void reader_apply_id_index(struct reader *reader, struct cursor *cursor);
-/* The table, where some of the event's ids are those of guests; else NULL. */
-const struct map64 *reader_guests_of(const struct reader *reader, const struct event *event);
-
 /* Makes layouts and id tables of reader->events fit what is known by now. */
 void reader_update_events(struct reader *reader);
 
@@ -113,3 +104,12 @@ bool reader_is_header_record(const struct reader *reader, uint32_t type);
 void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap);
 /* After the last of them: brings the events up to date if something changed. */
 void reader_settle_headers(struct reader *reader);
+
+/* ---- reader_guests.c ---- */
+
+/* Whether an ID_INDEX record, native, tells which ids are those of guests. */
+bool reader_tells_guests(const struct record_header *header);
+/* Takes note of these; the cursor is behind the record's header. */
+void reader_apply_id_index(struct reader *reader, struct cursor *cursor);
+/* The table, where some of the event's ids are those of guests; else NULL. */
+const struct map64 *reader_guests_of(const struct reader *reader, const struct event *event);

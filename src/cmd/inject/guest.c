@@ -41,9 +41,11 @@ struct error *inject_guest_option(const char *text, struct inject_options *optio
 	char *rest = copy, *path = strsep(&rest, ","), *pid = strsep(&rest, ","), *offset = strsep(&rest, ","), *scale = strsep(&rest, ",");
 	struct inject_guest_option option = {.scale = 1};
 	if (!*path || !pid || rest)
-		return error_new_kind(ERROR_USAGE,
-				      "expected FILE,PID[,OFFSET[,SCALE]]: the recording made in the guest, the process of its "
-				      "hypervisor on the host, and how far and how much faster the guest's clock runs ahead");
+		return error_new_kind(
+			ERROR_USAGE,
+			"expected FILE,PID[,OFFSET[,SCALE]]: the recording made in the guest, the process of its "
+			"hypervisor on the host, how far the guest's time stamp counter is ahead of the host's, and how many times "
+			"faster it runs");
 	if (!number_parse_u32(pid, &option.pid) || !option.pid || option.pid > INT32_MAX)
 		return error_new_kind(ERROR_USAGE, "\"%s\" is not the number of a process", pid);
 	if (offset && !parse_offset(offset, &option.offset))
@@ -53,8 +55,8 @@ struct error *inject_guest_option(const char *text, struct inject_options *optio
 				      offset);
 	if (scale && (!number_parse_double(scale, &option.scale) || !isfinite(option.scale) || option.scale <= 0))
 		return error_new_kind(ERROR_USAGE,
-				      "\"%s\" is not a number above 0: the scale is how much faster the guest's time stamp counter "
-				      "runs",
+				      "\"%s\" is not a number above 0: the scale is how many times faster the guest's time stamp "
+				      "counter runs",
 				      scale);
 	for (size_t i = 0; i < options->guests.len; i++)
 		if (options->guests.data[i].pid == option.pid)

@@ -6,7 +6,7 @@
 struct guest_time {
 	struct trace_clock guest, host; /* by their TIME_CONV records; unknown: times are taken for the counter's values */
 	uint64_t offset;		/* what the guest's counter is ahead of the host's … */
-	double scale;			/* … and how much faster it runs; finite and above 0 */
+	double scale;			/* … and how many times faster it runs; finite and above 0 */
 };
 
 /* Takes a TIME_CONV record; those that don't tell how times begin (cap_user_time_zero) say nothing. */

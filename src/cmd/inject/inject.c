@@ -57,8 +57,8 @@ static const struct option inject_options[] = {
 		    "store names, source lines and code of what was hit in the recording, so that it can be read on any machine"),
 	OPTION_WHOLE(
 		0, "guest-data", "FILE,PID[,OFFSET[,SCALE]]",
-		"put in a recording that was made in a guest at the same time; PID: its hypervisor's process on the host, OFFSET and SCALE: by "
-		"how much and how much faster its time stamp counter runs ahead of the host's. Once for each guest",
+		"put in a recording that was made in a guest at the same time; PID: its hypervisor's process on the host, OFFSET: how far its "
+		"time stamp counter is ahead of the host's, SCALE: how many times faster it runs. Once for each guest",
 		parse_guest_data, OPTION_NO_NEGATION),
 	OPTION_STRING(
 		0, "guestmount", TYPE, guest_mount, "DIRECTORY",
@@ -68,7 +68,8 @@ static const struct option inject_options[] = {
 		      "names of the kernel, for traces (--itrace); nothing else that is put in needs them"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
-	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "the packets of a trace are never rewritten: a guest's keep the time of the guest"),
+	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS",
+		       "the packets of a trace are never rewritten: a guest's keep the time of the guest"),
 	OPTION_SANDBOX(TYPE, sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output_options),
 	OPTION_END,

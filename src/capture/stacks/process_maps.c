@@ -3,7 +3,7 @@
 #include "perfdata/records.h"
 #include "session/apply.h"
 
-/* Bytes that wait: below ROOM nobody is looked for who has gone; USUAL is what a small program maps, with its libraries; and MOST is what one
+/* Bytes that wait: below ROOM nobody is looked for who has gone; USUAL is what a small program maps, with its libraries; MOST is what one
  * process has waiting: who goes on mapping has more of a past than a model has to know. */
 enum { ROOM = 1 << 18, USUAL = 1000, MOST = 1 << 16 };
 

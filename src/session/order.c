@@ -122,12 +122,13 @@ static size_t run_count_until(const struct order_run *run, uint64_t limit)
 	return partition_point(i, run_left(run), run->items.data[run->at + i].time <= limit);
 }
 
-static void copy_items(const struct order_item *items, size_t count, order_items *ret)
+/* `count` items from the place `at` on. */
+static void copy_items(const order_items *items, size_t at, size_t count, order_items *ret)
 {
 	if (!count) /* there may be no memory yet */
 		return;
 	vec_reserve(ret, count);
-	memcpy(ret->data, items, count * sizeof(*items));
+	memcpy(ret->data, items->data + at, count * sizeof(*ret->data));
 	ret->len = count;
 }
 
@@ -135,7 +136,6 @@ static void copy_items(const struct order_item *items, size_t count, order_items
 static void take(struct order *order, struct order_run *run, size_t count)
 {
 	struct order_run *ready = &order->ready[0];
-	const struct order_item *items = run->items.data + run->at;
 	order->held -= count;
 	if (!ready->items.len && count == run_left(run)) {
 		struct order_run unused = *ready;
@@ -143,13 +143,14 @@ static void take(struct order *order, struct order_run *run, size_t count)
 		*run = unused;
 		return;
 	}
+	const size_t begin = run->at;
 	run->at += count;
 	if (!ready->items.len) {
-		copy_items(items, count, &ready->items);
+		copy_items(&run->items, begin, count, &ready->items);
 		return;
 	}
 	vec_reserve(&order->scratch, run_left(ready) + count);
-	merge(ready->items.data + ready->at, run_left(ready), items, count, order->scratch.data);
+	merge(ready->items.data + ready->at, run_left(ready), run->items.data + begin, count, order->scratch.data);
 	order->scratch.len = run_left(ready) + count;
 	order_items merged = order->scratch;
 	order->scratch = ready->items;
@@ -204,13 +205,12 @@ static void take_round(struct order *order, size_t count)
 	size_t left = round.len - count;
 	order->held -= count;
 	if (left > count) {
-		copy_items(round.data, count, &ready->items);
+		copy_items(&round, 0, count, &ready->items);
 		rest = (struct order_run){.items = round, .at = count};
 		order->incoming = order->spare;
 		order->spare = (order_items){0};
 	} else {
-		if (left) /* else there may be no memory yet */
-			copy_items(round.data + count, left, &rest.items);
+		copy_items(&round, count, left, &rest.items);
 		round.len = count;
 		order->incoming = ready->items;
 		*ready = (struct order_run){.items = round};

@@ -8,7 +8,7 @@
  * libopencsd runs in a process of its own (coresight_process.h).
  *
  * A branch leads from the end of a range to the beginning of the next one. Samples have no times: those of these traces are of a clock of
- * their own. Not done here: older ETMs, packets as text (coresight_dump.c). */
+ * their own. Packets as text: coresight_dump.c. Not done: older ETMs. */
 #include "analysis/itrace/coresight_etm.h"
 #include "analysis/itrace/coresight_process.h"
 #include "analysis/itrace/decoder.h"

@@ -256,7 +256,9 @@ static bool run_before(struct itrace *itrace)
 	const struct record *record = &itrace->pending;
 	if (!itrace->timeless)
 		return !record->time || run_queues(itrace, record->time);
-	return record->header->type != RECORD_EXIT || run_thread(itrace, ((const struct record_task *)record->header)->tid);
+	if (record->header->type != RECORD_EXIT || record_is_of_guest(record->header))
+		return true;
+	return run_thread(itrace, ((const struct record_task *)record->header)->tid);
 }
 
 /* Without times all that is left is decoded at the end of the records. */

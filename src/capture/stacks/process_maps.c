@@ -3,8 +3,9 @@
 #include "perfdata/records.h"
 #include "session/apply.h"
 
-/* Bytes that wait: below this nobody is looked for who has gone. And what a small program maps, with its libraries. */
-enum { ROOM = 1 << 18, USUAL = 1000 };
+/* Bytes that wait: below ROOM nobody is looked for who has gone; USUAL is what a small program maps, with its libraries; MOST is what one
+ * process has waiting: who goes on mapping has more of a past than a model has to know. */
+enum { ROOM = 1 << 18, USUAL = 1000, MOST = 1 << 16 };
 
 void process_maps_init(struct process_maps *maps)
 {
@@ -22,23 +23,6 @@ void process_maps_deinit(struct process_maps *maps)
 }
 
 /* ---- waiting ---- */
-
-static void wait_with(struct process_maps *maps, uint32_t pid, const struct record_header *header, uint64_t time)
-{
-	bool is_new;
-	uint64_t *place = map64_insert(&maps->places, pid, &is_new);
-
-	if (is_new) {
-		*place = maps->waiting.len;
-		vec_push(&maps->waiting, ((struct process_waiting){.pid = pid}));
-	}
-	struct strbuf *records = &maps->waiting.data[*place].records;
-	if (is_new)
-		strbuf_reserve(records, USUAL);
-	strbuf_add(records, &time, sizeof(time));
-	strbuf_add(records, header, header->size); /* sizes are multiples of 8 */
-	maps->bytes += sizeof(time) + header->size;
-}
 
 /* The last one of the list takes its place. */
 static void drop(struct process_maps *maps, size_t place)
@@ -68,6 +52,25 @@ static void settle(struct process_maps *maps, uint32_t pid)
 		at += sizeof(*time) + header->size;
 	}
 	drop(maps, *place);
+}
+
+static void wait_with(struct process_maps *maps, uint32_t pid, const struct record_header *header, uint64_t time)
+{
+	bool is_new;
+	uint64_t *place = map64_insert(&maps->places, pid, &is_new);
+
+	if (is_new) {
+		*place = maps->waiting.len;
+		vec_push(&maps->waiting, ((struct process_waiting){.pid = pid}));
+	}
+	struct strbuf *records = &maps->waiting.data[*place].records;
+	if (is_new)
+		strbuf_reserve(records, USUAL);
+	strbuf_add(records, &time, sizeof(time));
+	strbuf_add(records, header, header->size); /* sizes are multiples of 8 */
+	maps->bytes += sizeof(time) + header->size;
+	if (records->len > MOST)
+		settle(maps, pid);
 }
 
 /* ---- */

@@ -369,7 +369,9 @@ static struct error *open_all(struct agent *agent)
 	error = agent_sinks_open(settings, &agent->sinks);
 	if (!error)
 		error = outbox_open(settings->memory / WAITING_PART, &agent->outbox);
+	pthread_mutex_lock(&agent->status.lock);
 	agent->status.outbox = agent->outbox;
+	pthread_mutex_unlock(&agent->status.lock);
 	if (!error)
 		error = open_session(agent);
 	if (!error)

@@ -157,6 +157,22 @@ static void many_come_and_go(void **state)
 	end(&told);
 }
 
+/* Of a process that lives and goes on mapping. */
+static void what_waits_of_one_process_is_bounded(void **state)
+{
+	struct told told = begin();
+	size_t most = 0;
+	task(&told, RECORD_FORK, CHILD, 1);
+	for (uint32_t i = 0; i < 10000; i++) {
+		map(&told, CHILD, START, i % 2 ? "/odd" : "/even", i + 2);
+		most = told.maps.bytes > most ? told.maps.bytes : most;
+	}
+	assert_in_range(most, 1, 1 << 17);
+	assert_string_equal(at(&told, CHILD, START, 2), "/even");
+	assert_string_equal(at(&told, CHILD, START, 10001), "/odd");
+	end(&told);
+}
+
 int capture_process_maps_tests(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +181,7 @@ int capture_process_maps_tests(void)
 		cmocka_unit_test(what_nobody_asks_for_goes_with_its_process),
 		cmocka_unit_test(a_number_is_used_again),
 		cmocka_unit_test(many_come_and_go),
+		cmocka_unit_test(what_waits_of_one_process_is_bounded),
 	};
 	return cmocka_run_group_tests_name("process_maps", tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
  * read before the switch, with the kernel's stack: whether the interrupt was of what the thread there has sent. */
 static const char by_interrupts[] = "common_flags & 0x18";
 
-static const char whole[] = "stacks", parts[] = "kernel-stacks";
+static const char whole[] = "stacks";
+static const char parts[] = "kernel-stacks";
 
 struct bpf_switches *where_switches_open(void)
 {

@@ -170,6 +170,21 @@ static void choose(const struct machine *machine, uint64_t since, is_gone gone, 
 	map64_deinit(&processes);
 }
 
+/* Whose maps still wait, and who lives on. */
+static bool is_to_settle(const struct thread *thread)
+{
+	const struct maps *maps = thread->process->maps;
+	return maps->waits && (thread->exit == UINT64_MAX || !maps_notes_move(maps));
+}
+
+/* Notes of maps go with the arena, those that processes that have gone left to others as well. */
+static void settle(const struct machine *machine, const bool *stays)
+{
+	for (size_t i = 0; i < machine->threads.len; i++)
+		if (stays[i] && is_to_settle(machine->threads.data[i]))
+			maps_settle(machine->threads.data[i]->process->maps);
+}
+
 void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void *context)
 {
 	machine_forget_but(machine, since, gone, context, NULL);
@@ -181,6 +196,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	struct carrying carrying = {.machine = machine, .since = since};
 	bool *stays = mem_zalloc_array(old.threads.len + 1, sizeof(*stays));
 	choose(machine, since, gone, context, stays);
+	settle(machine, stays);
 	machine->arena = (struct arena){0};
 	machine->names = (struct intern){0};
 	machine->threads_by_tid = (struct map64){0};

@@ -19,6 +19,7 @@
 #include "capture/stacks/stack_ahead.h"
 #include "capture/synth/synth.h"
 #include "session/apply.h"
+#include "session/order.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -30,11 +31,6 @@ enum { DEPTH = 1024, DEPTH_MAX = 4096 };
 /* Clocks of CPUs differ a little, and a record may have got its time before it was written. */
 enum { KEPT_NS = 500000000 };
 
-struct held {
-	uint64_t time;
-	size_t place; /* in held_bytes: the order of arrival */
-};
-
 struct stack_chains {
 	struct event_list *events;
 	struct stack_sizes *sizes;
@@ -43,9 +39,9 @@ struct stack_chains {
 	struct event_attr *attrs;      /* by event: of what is in the rings */
 	struct sample_layout *layouts; /* the same */
 	const struct sample_layout *sideband;
-	struct map64 ids; /* number of the event */
-	uint64_t *seen;	  /* by ring: side-band before this position is known */
-	VEC(struct held) held;
+	struct map64 ids;		       /* number of the event */
+	uint64_t *seen;			       /* by ring: side-band before this position is known */
+	struct order held;		       /* side-band, by its place in held_bytes, which is the order of arrival */
 	struct strbuf held_bytes, later_bytes; /* their records; those that wait for the next time */
 	uint64_t newest;		       /* time of the newest record that was looked at */
 	uint64_t latest;		       /* the same after the first go: whatever is older is known after the second one */
@@ -147,7 +143,7 @@ void stack_chains_close(struct stack_chains *chains)
 {
 	if (!chains)
 		return;
-	vec_deinit(&chains->held);
+	order_deinit(&chains->held);
 	strbuf_deinit(&chains->held_bytes);
 	strbuf_deinit(&chains->later_bytes);
 	stack_ends_deinit(&chains->ends);
@@ -217,7 +213,7 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 
 static void keep(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	vec_push(&chains->held, ((struct held){.time = time, .place = chains->held_bytes.len}));
+	order_push(&chains->held, time, chains->held_bytes.len);
 	strbuf_add(&chains->held_bytes, header, header->size); /* sizes are multiples of 8 */
 }
 
@@ -283,15 +279,6 @@ static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->place < y->place ? -1 : 1;
-}
-
 /* What is mapped from now on is about to run. */
 static void expect_code(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
@@ -314,24 +301,20 @@ static void apply_one(struct stack_chains *chains, const struct record_header *h
 
 static void apply_held(struct stack_chains *chains)
 {
-	size_t later = 0;
+	size_t count;
 
-	if (!chains->held.len)
-		return;
-	qsort(chains->held.data, chains->held.len, sizeof(*chains->held.data), compare);
+	order_finish(&chains->held);
+	const struct order_item *items = order_take_all(&chains->held, &count);
 	strbuf_clear(&chains->later_bytes);
-	for (size_t i = 0; i < chains->held.len; i++) {
-		struct held held = chains->held.data[i];
-		const struct record_header *header = (const void *)(chains->held_bytes.data + held.place);
-		if (held.time <= chains->latest) {
-			apply_one(chains, header, held.time);
+	for (size_t i = 0; i < count; i++) {
+		const struct record_header *header = (const void *)(chains->held_bytes.data + items[i].offset);
+		if (items[i].time <= chains->latest) {
+			apply_one(chains, header, items[i].time);
 			continue;
 		}
-		held.place = chains->later_bytes.len;
+		order_push(&chains->held, items[i].time, chains->later_bytes.len);
 		strbuf_add(&chains->later_bytes, header, header->size);
-		chains->held.data[later++] = held;
 	}
-	chains->held.len = later;
 	const struct strbuf done = chains->held_bytes;
 	chains->held_bytes = chains->later_bytes;
 	chains->later_bytes = done;

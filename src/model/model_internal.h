@@ -27,8 +27,8 @@ struct maps {
 	struct machine *machine;
 	struct maps_version *versions;
 	uint32_t count, capacity;
-	uint32_t edit; /* nodes with this mark belong to the newest version alone and may still be changed; 0 = none may */
-	bool waits;    /* there are notes that versions haven't been made of, of its own or of the parent's: waiting.c */
+	uint32_t edit;	 /* nodes with this mark belong to the newest version alone and may still be changed; 0 = none may */
+	bool waits;	 /* there are notes that versions haven't been made of, of its own or of the parent's: waiting.c */
 	bool has_forked; /* among the notes */
 	struct maps_note *first_note, *last_note;
 	struct maps *parent; /* its first version is in the notes of this one; NULL = it has it */
@@ -49,7 +49,7 @@ void maps_inherit_now(struct maps *child, struct maps *parent, uint64_t time);
 /* ---- waiting.c ---- */
 
 /* What is to be made of it when somebody asks: in the order of time. */
-void maps_note_map(struct maps *maps, const struct map_description *description, uint64_t time);
+void maps_note_map(struct maps *maps, const struct map_description *from, uint64_t time);
 void maps_note_fork(struct maps *parent, struct maps *child, uint64_t time);
 /* Makes versions of all that is noted. */
 void maps_settle(struct maps *maps);

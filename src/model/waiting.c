@@ -1,7 +1,7 @@
 /* Maps that nobody has looked at yet.
  *
- * Problem: on a machine that is watched for days most processes end without a sample of theirs. What each of them maps makes files, names and
- * trees nevertheless, which is most of what the model costs where processes come and go.
+ * Problem: on a machine that is watched for days most processes end without a sample of theirs. What each of them maps makes files, names
+ * and trees nevertheless, which is most of what the model costs where processes come and go.
  *
  * Idea: what is told of an address space is noted, in its order, and made into versions of it (maps.c) when somebody asks. So is a fork, in
  * the parent's notes: the child gets its first version when the parent's notes have come to that place. Whoever asks for the child has its
@@ -21,10 +21,38 @@
 struct maps_note {
 	struct maps_note *next;
 	uint64_t time;
-	struct maps *child; /* the one that was forked then; NULL: `map` was mapped */
-	struct map_description map;
+	struct maps *child; /* the one that was forked then; NULL: a map, of which there is more */
+};
+
+/* There are some for each process: no larger than it must be. */
+struct noted_map {
+	struct maps_note note;
+	uint64_t start, end, pgoff;
+	uint64_t inode, inode_generation;
+	uint32_t pid, prot, flags, major, minor;
+	struct buildid build_id;
 	char name[];
 };
+
+static struct map_description describe(const struct maps_note *note)
+{
+	const struct noted_map *map = (const void *)note;
+	return (struct map_description){
+		.pid = map->pid,
+		.tid = map->pid,
+		.start = map->start,
+		.end = map->end,
+		.pgoff = map->pgoff,
+		.name = map->name,
+		.build_id = map->build_id,
+		.prot = map->prot,
+		.flags = map->flags,
+		.major = map->major,
+		.minor = map->minor,
+		.inode = map->inode,
+		.inode_generation = map->inode_generation,
+	};
+}
 
 static void add_note(struct maps *maps, struct maps_note *note)
 {
@@ -38,22 +66,33 @@ static void add_note(struct maps *maps, struct maps_note *note)
 	maps->waits = true;
 }
 
-void maps_note_map(struct maps *maps, const struct map_description *description, uint64_t time)
+void maps_note_map(struct maps *maps, const struct map_description *from, uint64_t time)
 {
-	if (description->start >= description->end)
+	if (from->start >= from->end)
 		return;
-	size_t size = strlen(description->name) + 1;
-	struct maps_note *note = arena_alloc(&maps->machine->arena, sizeof(*note) + size);
-	note->time = time;
-	note->child = NULL;
-	note->map = *description;
-	note->map.name = memcpy(note->name, description->name, size);
-	add_note(maps, note);
+	size_t size = strlen(from->name) + 1;
+	struct noted_map *map = arena_alloc(&maps->machine->arena, offsetof(struct noted_map, name) + size);
+	*map = (struct noted_map){
+		.note.time = time,
+		.start = from->start,
+		.end = from->end,
+		.pgoff = from->pgoff,
+		.inode = from->inode,
+		.inode_generation = from->inode_generation,
+		.pid = from->pid,
+		.prot = from->prot,
+		.flags = from->flags,
+		.major = from->major,
+		.minor = from->minor,
+		.build_id = from->build_id,
+	};
+	memcpy(map->name, from->name, size);
+	add_note(maps, &map->note);
 }
 
 void maps_note_fork(struct maps *parent, struct maps *child, uint64_t time)
 {
-	struct maps_note *note = arena_alloc(&parent->machine->arena, offsetof(struct maps_note, map));
+	struct maps_note *note = arena_alloc(&parent->machine->arena, sizeof(*note));
 	note->time = time;
 	note->child = child;
 	add_note(parent, note);
@@ -69,7 +108,8 @@ static void make_versions(struct maps *maps)
 	maps->waits = maps->has_forked = false;
 	for (; note; note = note->next) {
 		if (!note->child) {
-			machine_make_map(maps, &note->map, note->time);
+			const struct map_description map = describe(note);
+			machine_make_map(maps, &map, note->time);
 			continue;
 		}
 		note->child->parent = NULL;
@@ -95,6 +135,8 @@ bool maps_notes_move(const struct maps *maps)
 
 void maps_carry_notes(struct maps *maps, const struct maps *from)
 {
-	for (const struct maps_note *note = from->first_note; note; note = note->next)
-		maps_note_map(maps, &note->map, note->time);
+	for (const struct maps_note *note = from->first_note; note; note = note->next) {
+		const struct map_description map = describe(note);
+		maps_note_map(maps, &map, note->time);
+	}
 }

@@ -47,7 +47,7 @@ struct live {
 	struct reader *reader;	   /* its events are those of the recorder */
 	bool taken;		   /* the reader is the session's */
 	struct strbuf chunk;	   /* what was read since the last one was given out */
-	size_t last_size;	   /* of the one before */
+	size_t usual_size;	   /* of those before: that of the largest, which is forgotten slowly */
 	uint64_t losses_looked_ns; /* at the counters', when last */
 	bool closes_slowly;	   /* some counter does (afterwards.h) */
 	enum { LIVE_NEW, LIVE_RUNS, LIVE_ENDED } state;
@@ -58,7 +58,7 @@ static void append(void *context, const struct iovec *pieces, int count)
 	struct live *live = context;
 
 	if (!live->chunk.len)
-		strbuf_reserve(&live->chunk, live->last_size);
+		strbuf_reserve(&live->chunk, live->usual_size);
 	for (int i = 0; i < count; i++)
 		strbuf_add(&live->chunk, pieces[i].iov_base, pieces[i].iov_len);
 }
@@ -164,7 +164,8 @@ static struct error *next_chunk(void *context, struct reader_chunk **ret)
 		return error;
 	struct reader_chunk *chunk = mem_zalloc(sizeof(*chunk));
 	chunk->data = (const uint8_t *)live->chunk.data;
-	chunk->size = live->last_size = live->chunk.len;
+	chunk->size = live->chunk.len;
+	live->usual_size = chunk->size > live->usual_size ? chunk->size : live->usual_size - live->usual_size / 16;
 	live->chunk = (struct strbuf){0};
 	*ret = chunk;
 	return NULL;

@@ -201,6 +201,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	machine->arena = (struct arena){0};
 	machine->names = (struct intern){0};
 	machine->threads_by_tid = (struct map64){0};
+	map64_reserve(&machine->threads_by_tid, old.threads_by_tid.count / 2); /* there will be as many again, or nearly */
 	memset(&machine->threads, 0, sizeof(machine->threads));
 	placeholders_drop(&machine->private->placeholders);
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);

@@ -201,6 +201,12 @@ static inline struct dso *machine_next_dso(const struct machine *machine, size_t
 #define machine_each_dso(dso, machine) \
 	for (struct dso *dso = machine_next_dso(machine, 0); dso; dso = machine_next_dso(machine, dso->index + (size_t)1))
 
+/* Whether a file was mapped in this epoch or in the last one. Where maps wait it is only seen when somebody asks, which takes longer. */
+static inline bool machine_saw_map_lately(const struct machine *machine, uint64_t generation, const struct dso *dso)
+{
+	return dso->generation + (machine->maps_wait ? 4 : 1) >= generation;
+}
+
 struct machine *machine_create(void);
 /* Guests go with their host. */
 void machine_destroy(struct machine *machine);
@@ -284,8 +290,8 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
  *
  * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
  * Dsos and names of files and cgroups stay where they are; dso->generation tells since when nothing has had a map of one. With
- * machine->drops_files those go, with their names, that nothing has had a map of for a whole epoch and that have no symbols (any more), and
- * their indexes are used again. Not after machine_finish(). */
+ * machine->drops_files those go, with their names, that nothing has had a map of for a whole epoch (four where maps wait) and that have no
+ * symbols (any more), and their indexes are used again. Not after machine_finish(). */
 void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
 /* Who has pointers into the machine and wants to keep what they point to: is called while an epoch ends, and has each of them renewed. */
 struct carrying;

@@ -247,6 +247,28 @@ static void test_epochs_end(void **state)
 	end(&told);
 }
 
+/* Files are known by who asks, which isn't each process that maps them: they stay for some epochs. */
+static void test_files_stay_a_while(void **state)
+{
+	enum { FILES = 300 };
+	struct told told = begin();
+	for (uint32_t i = 0; i < FILES; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "/job-%u", i);
+		become_child(&told, CHILD + i, PARENT, 10);
+		map(&told, CHILD + i, START, name, 10);
+		assert_string_equal(at(&told, CHILD + i, START, 20), name);
+		leave(&told, CHILD + i, 20);
+	}
+	for (uint64_t since = 100; since < 104; since++)
+		forget(&told, since);
+	assert_non_null(machine_next_dso(told.waiting, 0));
+	assert_null(machine_next_dso(told.at_once, 0));
+	forget(&told, 104);
+	assert_null(machine_next_dso(told.waiting, 0));
+	end(&told);
+}
+
 /* As deep as anybody forks: no recursion. */
 static void test_a_long_line(void **state)
 {
@@ -318,6 +340,7 @@ int model_waiting_tests(void)
 		cmocka_unit_test(test_a_number_is_used_again),
 		cmocka_unit_test(test_code_comes_between),
 		cmocka_unit_test(test_epochs_end),
+		cmocka_unit_test(test_files_stay_a_while),
 		cmocka_unit_test(test_a_long_line),
 		cmocka_unit_test(test_random),
 	};

@@ -38,8 +38,8 @@ static void test_forms(void **state)
 }
 
 /* Never more samples than before, and no crash (sanitizers watch). */
-/* With sanitizers every second byte of each form is changed in one of three ways, in turn, and each third truncation tried; in `make soak` all,
- * as without. */
+/* With sanitizers every second byte of each form is changed in one of three ways, in turn, and each third truncation tried; in `make soak`
+ * all, as without. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool is_slow = true;
 #else

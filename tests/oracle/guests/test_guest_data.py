@@ -474,3 +474,20 @@ def test_files_into_the_cache(perf, tmp_path):
     done = perf(*words, "--guestmount", tmp_path / "nowhere")
     assert done.returncode and f"nowhere/{PID}" in done.stderr
     assert "--guest-data" in perf("inject", "-i", tmp_path / "host.data", "--guestmount", tmp_path).stderr
+
+
+def index(*entries):
+    """An ID_INDEX with ids of guests: (id, process of the hypervisor)."""
+    data = struct.pack("<Q", len(entries)) + b"".join(struct.pack("<QQqq", number, 0, 0, -1) for number, _ in entries)
+    return f"record type=69 data={(data + b''.join(struct.pack('<QQ', pid, 0) for _, pid in entries)).hex()}"
+
+
+def test_an_id_of_another_guest(perf, tmp_path):
+    """A second ID_INDEX gives an id to another guest: what follows is that one's, and not the host's."""
+    lines = [f"event cpu-clock type=1 config=0 freq=1000 sample={SAMPLE} ids=1,2 flags={FLAGS}", "comm pid=5 tid=5 name=host time=1 id=1", index((2, 100)),
+             "comm pid=5 tid=5 name=first time=10 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=20 id=2 misc=2", index((2, 200)),
+             "comm pid=5 tid=5 name=second time=30 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=40 id=2 misc=2",
+             "sample event=0 ip=1 pid=5 tid=5 time=50 id=1 misc=2"]
+    path = write(tmp_path, "perf.data", lines)
+    assert [line.split()[-1] for line in shown(perf, path, "-F", "machine_pid,comm")][-1] == "host"
+    assert "first" not in shown(perf, path, "-F", "machine_pid,comm")[2]

@@ -171,6 +171,12 @@ static struct machine *guest_of(const struct session *session, const struct reco
 	return machine->host ? machine : NULL;
 }
 
+uint32_t session_record_guest(const struct session *session, const struct record_header *header)
+{
+	const struct machine *guest = guest_of(session, header);
+	return guest ? guest->guest_pid : 0;
+}
+
 void session_apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
 {
 	if (session_passes_over(session, header->type, header->misc))

@@ -491,3 +491,24 @@ def test_an_id_of_another_guest(perf, tmp_path):
     path = write(tmp_path, "perf.data", lines)
     assert [line.split()[-1] for line in shown(perf, path, "-F", "machine_pid,comm")][-1] == "host"
     assert "first" not in shown(perf, path, "-F", "machine_pid,comm")[2]
+
+
+def test_tasks_and_traces(perf, tmp_path):
+    """A guest's process with the host's number is another one in the tree of tasks, in JSON and in a CTF trace."""
+    pair(tmp_path)
+    path = merged(perf, tmp_path, "out")
+    tree = perf("report", "--tasks", "-i", path).stdout
+    of_host, of_guest = tree.split(f"# in the guest of process {PID}\n")
+    assert re.search(r"^ +100 +100 .*\|qemu$", of_host, re.M) and re.search(r"^ +100 +100 .*\|n5$", of_guest, re.M) and "n5" not in of_host
+    assert re.search(r"^ +201 +201 +100 ", of_guest, re.M) and "201" not in of_host
+    assert "in the guest" not in perf("report", "--tasks", "-i", tmp_path / "host.data").stdout
+    assert perf("data", "convert", "--to-json", tmp_path / "json", "-i", path).returncode == 0
+    samples = json.loads((tmp_path / "json").read_text())["samples"]
+    assert {(sample.get("machine_pid"), sample["comm"]) for sample in samples} >= {(PID, "n1"), (None, "CPU 0/KVM")}
+    assert perf("data", "convert", "--to-ctf", tmp_path / "ctf", "--all", "-i", path).returncode == 0
+    if shutil.which("babeltrace2"):
+        lines = subprocess.run(["babeltrace2", tmp_path / "ctf"], capture_output=True, text=True, check=True).stdout.splitlines()
+        assert all(f"machine_pid = {PID}" in line for line in lines if 'comm = "n' in line) and all("machine_pid" not in line for line in lines if 'comm = "qemu' in line)
+        assert len([line for line in lines if f"perf_machine_pid = {PID}, perf_vcpu = " in line]) == 10
+    assert perf("data", "convert", "--to-ctf", tmp_path / "plain", "--all", "-i", tmp_path / "host.data").returncode == 0
+    assert "machine_pid" not in (tmp_path / "plain" / "metadata").read_text(errors="replace")

@@ -249,6 +249,12 @@ def test_guests_image(perf, guest, tmp_path):
         (tmp_path / "kallsyms").write_text(f"{text + moved:x} T _text\n{text + moved + 1:x} T other\n")
         (tmp_path / "image.data").write_bytes(recording.make(f"event cycles:G type=0 config=0\nsample ip={place + moved:#x} misc=4 pid=1 tid=1 time=5\n"))
         assert "one_function" in perf("script", "-i", tmp_path / "image.data", "--guestvmlinux", image, *more, "-F", "ip,sym").stdout
+        code = perf("annotate", "--stdio", "-i", tmp_path / "image.data", "--guestvmlinux", image, *more, "one_function").stdout
+        assert re.search(r"100.00 : +" + f"{place:x}:" + r"\s+push +%rbp", code), code
+    names = tmp_path / "names"
+    names.write_text(f"{text:x} T _text\n{place:x} T one_function\n")
+    (tmp_path / "image.data").write_bytes(recording.make(f"event cycles:G type=0 config=0\nsample ip={place:#x} misc=4 pid=1 tid=1 time=5\n"))
+    assert "--guestvmlinux names the guest's kernel image" in perf("annotate", "--stdio", "-i", tmp_path / "image.data", "--guestkallsyms", names, "one_function").stderr
 
 
 def test_guests_code_in_the_hypervisor(perf, guest, tmp_path):

@@ -5,32 +5,32 @@ all:
 	@tools/build
 
 test:
-	@tools/install-packages build test
-	@tools/run-tests
+	@tools/install-packages build unit
+	@tools/run-tests --install
 
 # The quick part of the tests: checks of the sources and unit tests.
 check:
-	@tools/install-packages build test
+	@tools/install-packages build unit test
 	@tools/run-tests checks unit
 
 # What takes too long for each run (CONTRIBUTING.md).
 soak: all
-	@tools/install-packages build test soak
+	@tools/install-packages build unit test soak
 	@tools/run-tests soak
 
 # make guest-test GUEST=arm64 TEST=record: one test in one guest; all tests, or all guests, without TEST or GUEST.
 guest-test:
-	@tools/install-packages build test
+	@tools/install-packages build unit test
 	@tests/guest/run -v $(or $(GUEST),all) $(TEST)
 
 # make guest-shell GUEST=arm64: a shell in a guest.
 guest-shell: all
-	@tools/install-packages build test
+	@tools/install-packages build unit test
 	@tests/guest/run --shell $(GUEST)
 
 # build-arm64/perf, cross-compiled.
 arm64:
-	@tools/install-packages build test
+	@tools/install-packages build unit test
 	@tools/build-arm64
 
 # Debian packages in build/deb, for the Debian that this is.

@@ -2,9 +2,10 @@
  * is in some sample's way. */
 #pragma once
 
+#include "analysis/sides.h"
 #include "session/session.h"
 
 #include <stdint.h>
 
 /* Of each dso of the machine, by its index, how many samples hit it. Freed by the caller. */
-struct error *hits_find(struct session *session, uint64_t **ret_by_dso);
+struct error *hits_find(struct session *session, enum machine_sides sides, uint64_t **ret_by_dso);

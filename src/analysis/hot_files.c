@@ -25,7 +25,7 @@ static int hottest_first(const void *a, const void *b)
 void hot_files_fetch(struct session *session, const struct symbol_options *options)
 {
 	uint64_t *hits;
-	struct error *error = options->debug_server ? hits_find(session, &hits) : NULL;
+	struct error *error = options->debug_server ? hits_find(session, SIDES_UNSAID, &hits) : NULL;
 	if (!options->debug_server || error) {
 		error_free(error); /* who reads the recording next meets it again */
 		return;

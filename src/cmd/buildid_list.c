@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "capture/synth/synth.h"
 #include "cmd/opening.h"
+#include "cmd/sides.h"
 #include "kernel/fix.h"
 #include "session/apply.h"
 #include "session/session.h"
@@ -27,6 +28,7 @@ struct buildid_list_options {
 	bool with_hits;
 	bool kernel;
 	bool kernel_maps;
+	enum machine_sides sides;
 	struct output_options output;
 };
 
@@ -38,6 +40,7 @@ static const struct option buildid_list_options[] = {
 	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "show the build-id of the running kernel"),
 	OPTION_FLAG('m', "kernel-maps", struct buildid_list_options, kernel_maps,
 		    "show build-ids and addresses of the running kernel and its modules"),
+	OPTION_SIDES(struct buildid_list_options, sides),
 	OPTION_SANDBOX(struct buildid_list_options, sandbox),
 	OPTION_GROUP(output_option_group, struct buildid_list_options, output),
 	OPTION_END,
@@ -117,10 +120,10 @@ static void show_dsos(const struct session *session, const uint64_t *hit, struct
 	}
 }
 
-static struct error *show_hits(struct session *session, struct strbuf *out)
+static struct error *show_hits(struct session *session, enum machine_sides sides, struct strbuf *out)
 {
 	uint64_t *hit;
-	struct error *error = hits_find(session, &hit);
+	struct error *error = hits_find(session, sides, &hit);
 	if (error)
 		return error;
 	show_dsos(session, hit, out);
@@ -153,7 +156,7 @@ static struct error *show_recording(const struct buildid_list_options *options, 
 			if ((error = open_recording(options, false, &session)))
 				return error;
 		}
-		error = show_hits(session, out);
+		error = show_hits(session, options->sides, out);
 	} else {
 		show_dsos(session, NULL, out);
 	}

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/sampling/sample_filter.h"
+#include "cmd/sides.h"
 #include "event/filter.h"
 #include "event/parse/parse.h"
 #include "event/trace_pmus.h"
@@ -168,5 +169,6 @@ struct error *event_words_apply(const struct event_words *words, struct event_li
 			break;
 		}
 	}
+	sides_apply(words->sides, events);
 	return error;
 }

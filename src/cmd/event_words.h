@@ -2,6 +2,7 @@
  * and trace. */
 #pragma once
 
+#include "analysis/sides.h"
 #include "app/options.h"
 #include "event/catalog.h"
 #include "event/event.h"
@@ -17,6 +18,7 @@ struct event_word {
 struct event_words {
 	struct event_word *data;
 	size_t len, cap;
+	enum machine_sides sides;
 };
 
 /* For option tables: the field is a struct event_words. */

@@ -31,6 +31,7 @@ void reader_apply_id_index(struct reader *reader, struct cursor *cursor)
 		if (!machine_pid || machine_pid > INT32_MAX)
 			continue;
 		*map64_insert(&reader->guests, id, NULL) = machine_pid << 32 | (uint32_t)vcpu;
+		reader->guest_changes++;
 		const struct event *event = settled ? reader_event_by_id(reader, id) : NULL;
 		if (event)
 			layouts[event->index].guests = &reader->guests;

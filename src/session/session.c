@@ -36,7 +36,7 @@ static struct machine *find_guest(struct session *session, uint32_t pid)
 
 static void look_at_guests(struct session *session)
 {
-	session->private->known_guests = session->reader->guests.count;
+	session->private->known_guests = session->reader->guest_changes;
 	map64_each (slot, &session->reader->guests)
 		find_guest(session, (uint32_t)(slot->value >> 32));
 }
@@ -46,7 +46,7 @@ void session_look_at_events(struct session *session)
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
 	size_t count = reader->events.events.len;
-	if (reader->guests.count != private->known_guests)
+	if (reader->guest_changes != private->known_guests)
 		look_at_guests(session);
 	if (count == private->known_events)
 		return;
@@ -169,6 +169,12 @@ static struct machine *guest_of(const struct session *session, const struct reco
 	sample_id_decode(layout, header, &id);
 	struct machine *machine = machine_of_guest(session->machine, sample_find_guest(layout, id.id).machine_pid);
 	return machine->host ? machine : NULL;
+}
+
+uint32_t session_record_guest(const struct session *session, const struct record_header *header)
+{
+	const struct machine *guest = guest_of(session, header);
+	return guest ? guest->guest_pid : 0;
 }
 
 void session_apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)

@@ -169,6 +169,8 @@ void session_apply(struct session *session, struct record *record);
  * it would tell of a sample what comes behind it at the same time: a record that is no sample moves a nanosecond behind samples of its
  * time, to the machine, and what follows not before it. */
 void session_part_times(struct session *session, struct record *record);
+/* The hypervisor's process of the guest that a side-band record tells of; 0 = it tells of the host. */
+uint32_t session_record_guest(const struct session *session, const struct record_header *header);
 /* The thread that a sample is of, on the host or in its guest: machine_thread_or_new(). */
 static inline struct thread *session_sample_thread(struct machine *machine, const struct sample *sample, uint64_t model_time)
 {

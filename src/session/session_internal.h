@@ -117,15 +117,16 @@ enum { SESSION_LINE = 64 };
 
 struct session_private {
 	struct session_options options;
-	bool prepared;			   /* pass 1 is done, the machine is finished */
-	bool started;			   /* session_next() was called */
-	bool file_order;		   /* session_next() delivers in the order of the file */
-	bool offset_times;		   /* pass 1 and reductions: some samples have no time, so offsets are the model's times */
-	size_t known_events, known_guests; /* of the reader: events, ids of guests */
-	bool uniform;			   /* all events have the time in the same place: lets pass 1 do without the event */
-	VEC(uint64_t) cuts;		   /* pass 1: offsets where workers may begin, and the end */
-	size_t slices_taken;		   /* pass 1: of a large file, how many were read at the same time as others (scan.c) */
-	size_t slices_foreseen;		   /* in the order of time: how many were hopped over before it was their turn (slices.c) */
+	bool prepared;	   /* pass 1 is done, the machine is finished */
+	bool started;	   /* session_next() was called */
+	bool file_order;   /* session_next() delivers in the order of the file */
+	bool offset_times; /* pass 1 and reductions: some samples have no time, so offsets are the model's times */
+	size_t known_events;
+	uint64_t known_guests;	/* reader->guest_changes */
+	bool uniform;		/* all events have the time in the same place: lets pass 1 do without the event */
+	VEC(uint64_t) cuts;	/* pass 1: offsets where workers may begin, and the end */
+	size_t slices_taken;	/* pass 1: of a large file, how many were read at the same time as others (scan.c) */
+	size_t slices_foreseen; /* in the order of time: how many were hopped over before it was their turn (slices.c) */
 	struct readings readings;
 	VEC(struct jit_source) jit_sources;
 	struct intern jit_paths;

@@ -101,8 +101,10 @@ def test_work_is_counted(perf):
 CALLS = {
     "sched pipe -l 30": (r"write\(.*, 4\) += 4", 2 * 30 + 1), "sched pipe -l 30 -T -n": (r"write\(.*, 4\) += 4", 2 * 30),
     "sched messaging -g 1 -l 2": (r"write\(.*, 100\) += 100", 20 * 20 * 2), "sched messaging -g 2 -l 1 -t -p": (r"write\(.*, 100\) += 100", 2 * 20 * 20),
-    "sched seccomp-notify -l 25": (r"ioctl\(.*SECCOMP_IOCTL_NOTIF_SEND", 25), "syscall basic -l 40": (r"getppid\(\)", 40), "syscall getpgid -l 40": (r"getpgid\(0\)", 40),
-    "syscall fork -l 3": (r"clone\(.*SIGCHLD", 3), "syscall execve -l 3": (r'execve\("/bin/true"', 3), "breakpoint enable": (r"ioctl\(.*PERF_EVENT_IOC_(ENABLE|DISABLE)", 2 * 10),
+    "sched seccomp-notify -l 25": (r"ioctl\(.*SECCOMP_IOCTL_NOTIF_SEND", 25), "sched seccomp-notify -l 26": (r"clone\(.*SIGCHLD", 2),
+    "sched messaging -g 1 -l 1 -t": (r"clone3\(.*stack_size=0x3", 40), "sched messaging -g 1 -l 2 -t": (r"madvise\(", 0), "internals inject-build-id -i 2 -m 3": (r"execve\(", 1),
+    "numa mem -p 2 -G 0 -P 4 -l 2 -s 60": (r"mmap\(NULL, 6291456, ", 2), "breakpoint enable -a 1": (r"clock_nanosleep\(.*tv_nsec=10000000", 1), "syscall basic -l 40": (r"getppid\(\)", 40), "syscall getpgid -l 40": (r"getpgid\(0\)", 40),
+    "syscall fork -l 3": (r"clone\(.*SIGCHLD", 3), "syscall execve -l 3": (r'execve\("/bin/true"', 3), "syscall execve -l 2": (r"clone\(.*SIGCHLD", 2), "breakpoint enable": (r"ioctl\(.*PERF_EVENT_IOC_(ENABLE|DISABLE)", 2 * 10),
     "breakpoint thread -t 3 -p 2": (r"clone3?\(.*CLONE_THREAD", 2 + 3 * 10), "uprobe baseline -l 4": (r"clock_nanosleep\(.*tv_nsec=1000000", 4),
     "mem mmap -f demand -s 80KB -l 5": (r"mmap\(NULL, 81920, PROT_READ\|PROT_WRITE, MAP_PRIVATE\|MAP_ANONYMOUS, -1", 1 + 5), # once before it is measured
     "internals evlist-open-close -i 3 -n 2 --per-thread": (r"perf_event_open\(.*PERF_COUNT_SW_DUMMY", 3 * 2),

@@ -1,4 +1,4 @@
-# guests: x86-61 x86-612
+# guests: x86-612
 # kernel: fake_trace
 # packages: linux-perf
 # Hardware traces are recorded from the kernel's own AUX areas, of a PMU that is made up (modules/fake_trace.c): each point of its trace has a number

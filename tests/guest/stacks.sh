@@ -1,6 +1,6 @@
 # guests: all
 # Stacks that a BPF program walks in the kernel (--call-graph auto,bpf): complete, as copies unwound by the recorder are.
-perf record -v --call-graph auto,bpf -o bpf.data chain 200000000 2>err || fail "record: $(cat err)"
+perf record -v --call-graph auto,bpf -o bpf.data chain 60000000 2>err || fail "record: $(cat err)"
 contains err 'stacks are unwound in the kernel, by a BPF program' '^stacks: [1-9][0-9]* unwound in the kernel' 'Unwound [0-9]+ stacks, (all|9[0-9][.0-9]* %) complete'
 perf record --call-graph auto,copy -o copy.data chain 20000000 2>err || fail "record: $(cat err)"
 for way in bpf copy; do

@@ -1,4 +1,6 @@
 """Builds that take objects of another build of the same sources, for tests of what is made of them."""
+import os
+import shutil
 
 COMPILER = """#!/bin/sh
 for word; do
@@ -18,14 +20,19 @@ case " $* " in
 	esac ;;
 *) set -- "$@" -fno-lto ;; # objects of the other build may bring what link-time optimisation starts from
 esac
-exec cc "$@"
+exec REAL "$@"
 """
 
 
 def compiler(folder, build, compiled_anew=()):
     """Environment for a compiler, made in the folder, that compiles what the other build has not got, and those objects; tables of constants are copied, too."""
     path = folder / "compiler"
-    path.write_text(COMPILER)
-    path.chmod(0o755)
+    programs = {path: "cc"}
+    if clang := shutil.which("clang"):  # BPF programs
+        (folder / "before").mkdir(exist_ok=True)
+        programs[folder / "before/clang"] = clang
+    for name, real in programs.items():
+        name.write_text(COMPILER.replace("REAL", real))
+        name.chmod(0o755)
     constants = build / "src/analysis/constant_sets.c"
-    return {"CC": str(path), "OTHER_BUILD": str(build), "COMPILED_ANEW": " ".join(compiled_anew), **({"MADE_CONSTANTS": str(constants)} if constants.exists() else {})}
+    return {"CC": str(path), "PATH": f"{folder}/before:{os.environ['PATH']}", "OTHER_BUILD": str(build), "COMPILED_ANEW": " ".join(compiled_anew), **({"MADE_CONSTANTS": str(constants)} if constants.exists() else {})}

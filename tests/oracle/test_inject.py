@@ -352,7 +352,7 @@ def test_chains(perf, oracle, copies, tmp_path, target):
 
 def test_refusals(perf, tmp_path):
     data = write(tmp_path / "perf.data", [f"event cpu-clock type=1 config=0 freq=1000 sample={CHAIN} ids=1 flags=sample_id_all", "feature event_desc"])
-    for words, reason in ((["-s"], "perf record -a -e"), (["--convert-callchain"], "--call-graph dwarf"), (["--itrace=q"], "decoded whole"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "never rewritten"),
+    for words, reason in ((["-s"], "perf record -a -e"), (["--convert-callchain"], "--call-graph dwarf"), (["--itrace=q"], "code is always followed"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "never rewritten"),
                           (["--guest-data=x,1"], "No such file"), (["--known-build-ids", "x y"], "-b"), (["-b", "--known-build-ids", "xy z"], "build-id"),
                           (["-b", "--known-build-ids", "file:///nonexistent"], "No such file"), (["-k", "/nonexistent"], "No such file"), (["word"], "-i")):
         done = perf("inject", "-i", data, "-o", tmp_path / "out", *words)

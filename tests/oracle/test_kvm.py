@@ -87,13 +87,13 @@ def test_what_is_given_before_the_words(perf, recordings, tmp_path):
     """-i before "stat", or with report; without, the recording is called as the kernel's tool calls it."""
     shown = perf("kvm", "-i", recordings / INTEL, "stat", "report").stdout
     assert perf("kvm", "stat", "report", "-i", recordings / INTEL).stdout == shown == perf("kvm", "-i", recordings / INTEL, "stat", "rep").stdout
-    for options, name in (([], "guest"), (["--guest"], "guest"), (["--host"], "host"), (["--host", "--guest"], "kvm")):
+    for options, name in ([], "guest"), (["--guest"], "guest"), (["--no-guest"], "guest"), (["--host"], "kvm"), (["--host", "--guest"], "kvm"), (["--host", "--no-guest"], "host"):
         (tmp_path / f"perf.data.{name}").write_bytes((recordings / INTEL).read_bytes())
         assert perf("kvm", *options, "stat", "report", cwd=tmp_path).stdout == shown
         listed = perf("kvm", *options, "buildid-list", cwd=tmp_path)
         assert listed.returncode == 0
         told = perf("kvm", *options, "report", "--stdio", cwd=tmp_path)
-        assert told.returncode == 0 and "kvm:kvm_exit" in told.stdout
+        assert told.returncode == 0 and "kvm:kvm_exit" in told.stdout and ("100.00%" in told.stdout) == (name != "guest")
         (tmp_path / f"perf.data.{name}").unlink()
         assert f"perf.data.{name}: " in perf("kvm", *options, "stat", "report", cwd=tmp_path).stderr
     for name in ("guest", "host"):
@@ -249,6 +249,12 @@ def test_guests_image(perf, guest, tmp_path):
         (tmp_path / "kallsyms").write_text(f"{text + moved:x} T _text\n{text + moved + 1:x} T other\n")
         (tmp_path / "image.data").write_bytes(recording.make(f"event cycles:G type=0 config=0\nsample ip={place + moved:#x} misc=4 pid=1 tid=1 time=5\n"))
         assert "one_function" in perf("script", "-i", tmp_path / "image.data", "--guestvmlinux", image, *more, "-F", "ip,sym").stdout
+        code = perf("annotate", "--stdio", "-i", tmp_path / "image.data", "--guestvmlinux", image, *more, "one_function").stdout
+        assert re.search(r"100.00 : +" + f"{place:x}:" + r"\s+push +%rbp", code), code
+    names = tmp_path / "names"
+    names.write_text(f"{text:x} T _text\n{place:x} T one_function\n")
+    (tmp_path / "image.data").write_bytes(recording.make(f"event cycles:G type=0 config=0\nsample ip={place:#x} misc=4 pid=1 tid=1 time=5\n"))
+    assert "--guestvmlinux names the guest's kernel image" in perf("annotate", "--stdio", "-i", tmp_path / "image.data", "--guestkallsyms", names, "one_function").stderr
 
 
 def test_guests_code_in_the_hypervisor(perf, guest, tmp_path):
@@ -280,7 +286,7 @@ def test_recordings_without_the_events(perf, recordings, tmp_path):
 def test_words_go_to_the_other_commands(perf, tmp_path, live):
     """What isn't a word of kvm's is one of perf stat; record and top measure guests, and what -e says."""
     assert "task-clock" in perf("kvm", "stat", "-e", "task-clock", "true").stderr
-    done = perf("kvm", "--host", "record", "-e", "task-clock:u", "true", cwd=tmp_path)
+    done = perf("kvm", "--host", "--no-guest", "record", "-e", "task-clock:u", "true", cwd=tmp_path)
     assert done.returncode == 0 and (tmp_path / "perf.data.host").exists(), done.stderr
     assert "task-clock:u" in perf("evlist", "-i", tmp_path / "perf.data.host").stdout
     done = perf("kvm", "-o", tmp_path / "mine", "record", "-e", "task-clock:u", "true", cwd=tmp_path)
@@ -306,3 +312,79 @@ def test_live(perf, tmp_path, live_system, tracefs):
     names = perf("evlist", "-i", tmp_path / "perf.data.guest").stdout.split()
     assert done.returncode == 0 and {"kvm:kvm_entry", "kvm:kvm_exit"} <= set(names) and all((tracefs / "events" / name.replace(":", "/")).exists() for name in names if "kvm" in name)
     assert "Total Samples:" in perf("kvm", "stat", "report", cwd=tmp_path).stdout
+
+
+SIDES = [], ["--host"], ["--host", "--no-guest"]
+
+
+def both_sides(rounds):
+    """Samples of a hypervisor, its VCPU's host side, its guest's kernel and programs, and of another process."""
+    lines = ["feature hostname box", "feature arch x86_64", "feature event_desc",
+             "event cycles type=0 config=0 freq=1000 sample=IP|TID|TIME|CPU|PERIOD|IDENTIFIER ids=1 flags=sample_id_all,comm,mmap,mmap2,task",
+             "mmap pid=-1 tid=0 addr=0xffffffff82000000 len=0x1000000 pgoff=0xffffffff82000000 misc=1 name=[kernel.kallsyms]_text"]
+    for pid, tid, name in (100, 100, "qemu"), (100, 101, "CPU"), (7, 7, "other"):
+        lines.append(f"comm pid={pid} tid={tid} name={name}")
+        if pid == tid:
+            lines.append(f"mmap2 pid={pid} tid={pid} addr=0x400000 len=0x1000 pgoff=0 maj=8 min=1 ino={pid} prot=5 flags=2 name=/usr/bin/{name}")
+    for i in range(10 * rounds):
+        for every, ip, pid, tid, period, misc in ((1, 0x400023 + i % 10 * 0x100, 100, 100, 7 + rounds, 2), (1, 0xffffffff82000123 + i % 10 * 0x10000, 100, 101, 5, 1),
+                                                  (2, 0xffffffff81000000 + i % 5 * 0x1000, 100, 101, 3, 4), (3, 0x7f000000 + i % 5 * 0x1000, 100, 101, 11, 5), (4, 0x400100, 7, 7, 9, 2)):
+            if i % every == 0:
+                lines.append(f"sample event=0 ip={ip:#x} pid={pid} tid={tid} time={1000 + i * 100 + every} cpu={every % 2} period={period} id=1 misc={misc}")
+    return recording.make("\n".join(lines))
+
+
+def table(done):
+    assert done.returncode == 0, done.stderr
+    return [line.rstrip() for line in done.stdout.splitlines() if line and line != "#" and "(Tip: " not in line]
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=" ".join)
+@pytest.mark.sanitize
+def test_report_of_one_side(perf, oracle, tmp_path, sides):
+    """Guests alone, unless --host says otherwise. A guest's thread has the hypervisor's name here, none there."""
+    for name, rounds in ("a", 1), ("b", 2):
+        (tmp_path / name).write_bytes(both_sides(rounds))
+        for keys in "dso,sym", "sym", "pid,sym", "comm,sym,cpu", "comm,dso":
+            ours, theirs = (table(program("kvm", *sides, "-i", tmp_path / name, "report", "--stdio", "-n", "-s", keys)) for program in (perf, oracle))
+            renamed = [re.sub(r":101( *)(?=$| )", r"CPU \1", line).rstrip() for line in theirs]
+            assert ours == renamed, keys
+            assert [mode for mode in ("[u]", "[g]", "[k]", "[.]") if mode in "".join(ours) or "sym" not in keys] == ["[u]", "[g]", "[k]", "[.]"][
+                2 * (sides == SIDES[2]):4 - 2 * (not sides)] or "sym" not in keys
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=" ".join)
+def test_diff_of_one_side(perf, oracle, tmp_path, sides):
+    """By default the host's recording and the guests'; without guests the two that there are otherwise, too. Rows of a guest and its host are never
+    one here, and shares are of all samples."""
+    for names, rounds in (("host", "old"), 1), (("guest", ""), 2):
+        for name in names:
+            (tmp_path / f"perf.data.{name}".rstrip(".")).write_bytes(both_sides(rounds))
+    words = ["kvm", *sides, "diff", "-s", "comm,dso"]
+    ours, theirs = (table(program(*words, cwd=tmp_path)) for program in (perf, oracle))
+    assert ours == [re.sub(r":101", "CPU ", line) for line in theirs] and len(ours) > 3
+    (tmp_path / "perf.data.host").unlink()
+    assert "perf.data.old: " not in perf(*words, cwd=tmp_path).stderr
+    assert (perf(*words, cwd=tmp_path).returncode == 0) == (sides == SIDES[2])
+    rows = [line.split() for line in table(perf("kvm", *sides, "diff", "-s", "cpu", "perf.data.old", "perf.data", cwd=tmp_path)) if line[0] != "#"]
+    shares = [sum(float(row[0].rstrip("%")) for row in rows), sum(float(row[1].rstrip("%")) for row in rows)]
+    assert shares == pytest.approx({0: [27.31, -2.55], 1: [100, 0], 2: [72.69, 2.55]}[SIDES.index(sides)], abs=0.02)
+
+
+def test_hits_of_one_side(perf, oracle, tmp_path):
+    (tmp_path / "a").write_bytes(both_sides(1))
+    for sides in SIDES:
+        ours, theirs = (program("kvm", *sides, "-i", tmp_path / "a", "buildid-list", "-H").stdout for program in (perf, oracle))
+        assert ours == theirs and ("qemu" in ours) == bool(sides)
+
+
+def test_events_of_one_side(perf, oracle, tmp_path):
+    """What -e names measures the side, too, unless its modifiers say which. With u and p the kernel's tool forgets it."""
+    for sides in SIDES:
+        for event in "cpu-clock", "cpu-clock:G", "cpu-clock:H", "sched:sched_switch":
+            bits = []
+            for program in perf, oracle:
+                assert program("kvm", *sides, "-o", tmp_path / "out", "record", "-e", event, "true").returncode in (0, 1)
+                shown = oracle("evlist", "-v", "-i", tmp_path / "out").stdout.splitlines()[0]
+                bits.append(re.findall(r"exclude_(?:host|guest): 1", shown))
+            assert bits[0] == bits[1], (sides, event)

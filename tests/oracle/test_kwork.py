@@ -17,6 +17,7 @@ import started  # noqa: E402
 
 # Raises what it needs by itself, on a quiet machine and where the folder is in memory, too: interrupts by reading disks past the page cache, work by what a terminal is
 # sent, RCU's on CPU 0 by waiting there for a grace period (membarrier). No CPU is idle meanwhile: of interrupts of the idle task the kernel counts events, but records none.
+# What keeps them from it gives way to all others, above all to what raises the work, which would wait for it at each turn.
 LOAD = """
 import ctypes, mmap, os, platform, signal, sys
 spinners = []
@@ -24,6 +25,7 @@ for cpu in os.sched_getaffinity(0):
     pid = os.fork()
     if not pid:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL) # PR_SET_PDEATHSIG
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         os.sched_setaffinity(0, {cpu})
         while True:
             pass

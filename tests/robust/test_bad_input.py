@@ -27,7 +27,7 @@ SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address spac
 RACES = "TSAN_OPTIONS" in os.environ  # it is set for ThreadSanitizer alone
 # Damage at some bytes of a recording, most for the command that reads most. The steps are odd, so that over some records each byte of their fields is hit.
 # Each byte's turn comes in tests/fuzz, in tests/unit/perfdata, and in `make soak` for the commands themselves.
-STEPS = {"report": 11, "script": 29, "dump": 23, "evlist": 23, "inject": 53}
+STEPS = {"report": 23, "script": 47, "dump": 41, "evlist": 37, "inject": 53}
 STEPS_SOAK = {"report": 1, "script": 3, "dump": 1, "evlist": 1, "inject": 5}
 
 

@@ -83,6 +83,10 @@ static void declare_sampled(const struct ctf_class *class, struct strbuf *out)
 	for (size_t i = 0; i < SAMPLED_COUNT; i++)
 		if (class->sample_type & sampled[i].bits)
 			ctf_declare_integer(out, sampled[i].type, sampled[i].name, "");
+	if (class->guests) {
+		ctf_declare_integer(out, CTF_U32, "perf_machine_pid", "");
+		ctf_declare_integer(out, CTF_S32, "perf_vcpu", "");
+	}
 	if (class->sample_type & PERF_SAMPLE_CALLCHAIN) {
 		ctf_declare_integer(out, CTF_U32, "perf_callchain_size", "");
 		ctf_declare_integer(out, CTF_X64, "perf_callchain", "[perf_callchain_size]");
@@ -98,6 +102,10 @@ static void put_sampled(const struct ctf_class *class, const struct sample *samp
 	for (size_t i = 0; i < SAMPLED_COUNT; i++)
 		if (class->sample_type & sampled[i].bits)
 			ctf_put_integer(out, sampled[i].type, sampled_value(&sampled[i], sample));
+	if (class->guests) {
+		ctf_put_integer(out, CTF_U32, sample->guest.machine_pid);
+		ctf_put_integer(out, CTF_S32, sample->guest.vcpu);
+	}
 	if (class->sample_type & PERF_SAMPLE_CALLCHAIN) {
 		ctf_put_integer(out, CTF_U32, sample->chain_count + sample->deferred_count);
 		put_words(out, sample->chain, sample->chain_count);
@@ -146,6 +154,7 @@ static struct ctf_class *class_of(struct ctf_export *export, const struct event 
 	*class = (struct ctf_class){
 		.known = true,
 		.sample_type = event->attr.sample_type,
+		.guests = export->session->reader->layouts[event->index].guests,
 		.raw_words = event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_BPF_OUTPUT,
 		.tracepoint = event->attr.sample_type & PERF_SAMPLE_RAW ? event->tracepoint : NULL,
 	};
@@ -246,6 +255,21 @@ static void put_record(const struct record_header *header, struct strbuf *out)
 	}
 }
 
+/* What guests' records have in addition: these are classes of their own, behind those of all events, when the first one comes. */
+enum { GUEST_SIDE_BAND = CTF_FIRST_EVENT + READER_EVENTS_MAX };
+
+static void describe_side_band(struct ctf_export *export, bool guests)
+{
+	for (uint32_t id = 0; id < CTF_FIRST_EVENT; id++) {
+		begin_class(guests ? GUEST_SIDE_BAND + id : id, side_band[id].name, &export->events);
+		strbuf_add_str(&export->events, side_band[id].fields);
+		if (guests)
+			ctf_declare_integer(&export->events, CTF_U32, "machine_pid", "");
+		end_class(&export->events);
+	}
+	export->guests = guests;
+}
+
 struct error *ctf_export_record(struct ctf_export *export, const struct record *record, bool *ret_written)
 {
 	struct strbuf *out;
@@ -259,10 +283,17 @@ struct error *ctf_export_record(struct ctf_export *export, const struct record *
 	*ret_written = id >= 0;
 	if (id < 0)
 		return NULL;
-	struct error *error = ctf_writer_begin_event(export->writer, 0, (uint32_t)id, clock_time(record->time), &out);
-	if (!error)
-		put_record(record->header, out);
-	return error;
+	uint32_t guest = session_record_guest(export->session, record->header);
+	if (guest && !export->guests)
+		describe_side_band(export, true);
+	struct error *error =
+		ctf_writer_begin_event(export->writer, 0, (guest ? GUEST_SIDE_BAND : 0) + (uint32_t)id, clock_time(record->time), &out);
+	if (error)
+		return error;
+	put_record(record->header, out);
+	if (guest)
+		ctf_put_integer(out, CTF_U32, guest);
+	return NULL;
 }
 
 /* ---- beginning and end ---- */
@@ -273,11 +304,7 @@ struct ctf_export *ctf_export_create(struct session *session, struct ctf_writer 
 	export->session = session;
 	export->writer = writer;
 	strbuf_add_str(&export->events, TYPES);
-	for (uint32_t id = 0; id < CTF_FIRST_EVENT; id++) {
-		begin_class(id, side_band[id].name, &export->events);
-		strbuf_add_str(&export->events, side_band[id].fields);
-		end_class(&export->events);
-	}
+	describe_side_band(export, false);
 	return export;
 }
 

@@ -30,7 +30,7 @@ struct ctf_field {
 };
 
 struct ctf_class {
-	bool known, raw_words;
+	bool known, raw_words, guests;
 	uint64_t sample_type;
 	const struct tracepoint *tracepoint; /* NULL = it has no fields of its own */
 	struct ctf_field *fields;	     /* of the tracepoint */
@@ -43,6 +43,7 @@ struct ctf_export {
 	struct ctf_writer *writer;
 	VEC(struct ctf_class) classes; /* by the event's index */
 	struct strbuf events;	       /* metadata */
+	bool guests;		       /* … with classes of guests' side-band */
 	bool full;		       /* … so much that fields of tracepoints aren't described any more */
 };
 

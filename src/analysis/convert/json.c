@@ -198,6 +198,10 @@ void json_export_sample(struct json_export *export, const struct record *record,
 	add_signed(out, ",\n\t\t\t\"tid\": ", (int32_t)sample->tid);
 	if (type & PERF_SAMPLE_CPU)
 		add_signed(out, ",\n\t\t\t\"cpu\": ", (int32_t)sample->cpu);
+	if (sample->guest.machine_pid) {
+		add_signed(out, ",\n\t\t\t\"machine_pid\": ", sample->guest.machine_pid);
+		add_signed(out, ",\n\t\t\t\"vcpu\": ", (int32_t)sample->guest.vcpu);
+	}
 	add(out, ",\n\t\t\t\"comm\": ");
 	text_add_untrusted_json(out, thread_comm(at.thread, record->model_time));
 	add_stack(&at, sample, out);

@@ -233,6 +233,8 @@ struct comparison *comparison_create(const struct rows *const *files, size_t cou
 		if (is_shown(comparison, row))
 			comparison->order[comparison->shown_count++] = row;
 	}
+	if (!options->relative && !options->baseline_only) /* also of samples that are in no row */
+		comparison->shown_total = comparison->totals[0];
 	qsort_r(comparison->order, comparison->shown_count, sizeof(*comparison->order), compare_rows, comparison);
 	return comparison;
 }

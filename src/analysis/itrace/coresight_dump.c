@@ -64,6 +64,17 @@ static bool dump_packets(void *context, int to)
 	return true;
 }
 
+static void add_packets(struct packet_dump *dump, struct strbuf *out)
+{
+	enum { MOST = 1 << 30 };
+	size_t left_out;
+	const bool whole = coresight_process_collect(dump_packets, dump, MOST, out, &left_out);
+	if (left_out)
+		strbuf_printf(out, "\tThe text of more packets, %zu MB, is left out.\n", (left_out >> 20) + 1);
+	if (!whole)
+		strbuf_add_str(out, "\tThe rest makes no sense.\n");
+}
+
 void coresight_dump(const struct trace_dump *trace, struct strbuf *out)
 {
 	etm_list etms = {0};
@@ -74,8 +85,8 @@ void coresight_dump(const struct trace_dump *trace, struct strbuf *out)
 	strbuf_printf(out, "\n. ... CoreSight%s Trace data: size %#zx bytes\n", kind, trace->size);
 	if (error)
 		strbuf_printf(out, "\tIts packets aren't shown: %s\n", error_message(error));
-	else if (!coresight_process_collect(dump_packets, &(struct packet_dump){.etms = &etms, .trace = trace}, out))
-		strbuf_add_str(out, "\tThe rest makes no sense.\n");
+	else
+		add_packets(&(struct packet_dump){.etms = &etms, .trace = trace}, out);
 	error_free(error);
 	vec_deinit(&etms);
 }

@@ -149,22 +149,33 @@ static void close_others(int one, int other)
 	syscall(__NR_close_range, (unsigned int)last + 1, ~0u, 0);
 }
 
+/* Above the standard ones: where these were closed, a pipe may have got their numbers. */
+static int move_up(int fd)
+{
+	const int moved = fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		_exit(1);
+	return moved;
+}
+
 /* What the library and C++ say when they give up is nobody's business, nor is an image of their memory. C++ also writes what stdout has
  * buffered, which is perf's. */
-static void be_alone(int one, int other)
+static void be_alone(int *one, int *other)
 {
+	*one = move_up(*one);
+	*other = move_up(*other);
 	const int nowhere = open("/dev/null", O_WRONLY);
 	if (nowhere >= 0) {
 		dup2(nowhere, STDOUT_FILENO);
 		dup2(nowhere, STDERR_FILENO);
 	}
-	close_others(one, other);
+	close_others(*one, *other);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
 }
 
 static _Noreturn void decode(struct coresight_process *process)
 {
-	be_alone(process->from, process->to);
+	be_alone(&process->from, &process->to);
 	while (!is_at_end(process))
 		decode_block(process);
 	_exit(0);
@@ -272,24 +283,49 @@ void coresight_process_answer(struct coresight_process *process, const struct co
 	coresight_write(process->to, code, sizeof(*code));
 }
 
-bool coresight_process_collect(bool (*work)(void *context, int to), void *context, struct strbuf *out)
+/* What doesn't fit is read, too, so that whoever writes comes to its end. */
+static size_t count_the_rest(int fd)
 {
-	enum { MOST = 1 << 30 };
+	char bytes[4096];
+	size_t count = 0;
+	for (;;) {
+		const ssize_t got = read(fd, bytes, sizeof(bytes));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return count;
+		count += (size_t)got;
+	}
+}
+
+bool coresight_process_collect(bool (*work)(void *context, int to), void *context, size_t most, struct strbuf *out, size_t *ret_left_out)
+{
+	const size_t begun = out->len;
 	int text[2], status;
+	*ret_left_out = 0;
 	if (pipe2(text, O_CLOEXEC) < 0)
 		return false;
 	const pid_t pid = fork();
 	if (!pid) {
 		close(text[0]);
-		be_alone(text[1], text[1]);
+		int other = text[1];
+		be_alone(&text[1], &other);
 		_exit(work(context, text[1]) ? 0 : 1);
 	}
 	close(text[1]);
-	const bool read = pid > 0 && !strbuf_read(out, text[0], MOST);
+	const int failed = pid > 0 ? strbuf_read(out, text[0], most) : -ECHILD;
+	if (failed == -EFBIG) {
+		size_t whole = begun + most;
+		while (whole > begun && out->data[whole - 1] != '\n')
+			whole--;
+		*ret_left_out = out->len - whole + count_the_rest(text[0]);
+		out->len = whole;
+		out->data[whole] = 0;
+	}
 	close(text[0]);
 	if (pid < 0)
 		return false;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return read && WIFEXITED(status) && !WEXITSTATUS(status);
+	return (!failed || failed == -EFBIG) && WIFEXITED(status) && !WEXITSTATUS(status);
 }

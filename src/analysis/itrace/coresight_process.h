@@ -68,7 +68,8 @@ void coresight_process_deinit(struct coresight_process *process);
 size_t coresight_process_next(struct coresight_process *process, const struct coresight_message **ret);
 void coresight_process_answer(struct coresight_process *process, const struct coresight_code *code);
 
-/* Has `work` done in such a process, which writes text with coresight_write(): all that it wrote. False: it gave up, or died. */
-bool coresight_process_collect(bool (*work)(void *context, int to), void *context, struct strbuf *out);
+/* Has `work` done in such a process, which writes text with coresight_write(): the whole lines of the first `most` bytes that it wrote, and
+ * how many bytes were left out. False: it gave up, or died. */
+bool coresight_process_collect(bool (*work)(void *context, int to), void *context, size_t most, struct strbuf *out, size_t *ret_left_out);
 /* False: the other end is gone. */
 bool coresight_write(int fd, const void *data, size_t size);

@@ -28,6 +28,7 @@ struct trace_queue {
 	bool ended;
 	uint32_t trace; /* its number, no other queue's: those before didn't go on in it; 0 = all queues go on in each other */
 	void *decoder;	/* its state, by ops->open() */
+	uint32_t place; /* in itrace->heap, until it has ended */
 };
 
 /* A record of the trace that is to be shown. */
@@ -77,6 +78,8 @@ struct itrace {
 	struct event_list events;   /* the recording's and those made; the reader takes them over */
 	VEC(struct trace_queue) queues;
 	VEC(uint32_t) heap;		  /* places of those that haven't ended, the one that comes next first */
+	VEC(uint32_t) by_thread;	  /* timeless: places of queues, by thread, in the order in which they are decoded */
+	struct map64 next_of_thread;	  /* by thread: where in by_thread its next one is, + 1 */
 	VEC(struct trace_runner) runners; /* by CPU */
 	const struct record_auxtrace_info *info;
 	uint64_t aux_flags;	   /* of all its AUX records (PERF_AUX_FLAG_*) */

@@ -130,22 +130,68 @@ static bool is_before(const struct trace_queue *a, const struct trace_queue *b)
 	return a->time != b->time ? a->time < b->time : a->index < b->index;
 }
 
+static void put_in_heap(struct itrace *itrace, size_t at, uint32_t place)
+{
+	itrace->heap.data[at] = place;
+	itrace->queues.data[place].place = (uint32_t)at;
+}
+
+static void swap_in_heap(struct itrace *itrace, size_t a, size_t b)
+{
+	uint32_t moved = itrace->heap.data[a];
+	put_in_heap(itrace, a, itrace->heap.data[b]);
+	put_in_heap(itrace, b, moved);
+}
+
+static bool is_before_in_heap(const struct itrace *itrace, size_t a, size_t b)
+{
+	return is_before(&itrace->queues.data[itrace->heap.data[a]], &itrace->queues.data[itrace->heap.data[b]]);
+}
+
 /* The order in which queues are decoded is a heap of their places; ended ones are taken out. */
 static void sift_down(struct itrace *itrace, size_t at)
 {
-	const struct trace_queue *queues = itrace->queues.data;
 	for (;;) {
 		size_t least = at;
 		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < itrace->heap.len; child++)
-			if (is_before(&queues[itrace->heap.data[child]], &queues[itrace->heap.data[least]]))
+			if (is_before_in_heap(itrace, child, least))
 				least = child;
 		if (least == at)
 			return;
-		uint32_t moved = itrace->heap.data[at];
-		itrace->heap.data[at] = itrace->heap.data[least];
-		itrace->heap.data[least] = moved;
+		swap_in_heap(itrace, at, least);
 		at = least;
 	}
+}
+
+static void take_out(struct itrace *itrace, size_t at)
+{
+	uint32_t last = itrace->heap.data[--itrace->heap.len];
+	if (at == itrace->heap.len)
+		return;
+	put_in_heap(itrace, at, last);
+	for (; at && is_before_in_heap(itrace, at, (at - 1) / 2); at = (at - 1) / 2)
+		swap_in_heap(itrace, at, (at - 1) / 2);
+	sift_down(itrace, at);
+}
+
+static int by_thread(const void *a, const void *b, void *context)
+{
+	const struct itrace *itrace = context;
+	const struct trace_queue *x = &itrace->queues.data[*(const uint32_t *)a], *y = &itrace->queues.data[*(const uint32_t *)b];
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return is_before(x, y) ? -1 : is_before(y, x);
+}
+
+/* So that the end of a thread finds its own at once. */
+static void order_by_thread(struct itrace *itrace)
+{
+	for (size_t i = 0; i < itrace->heap.len; i++)
+		vec_push(&itrace->by_thread, itrace->heap.data[i]);
+	if (itrace->by_thread.len)
+		qsort_r(itrace->by_thread.data, itrace->by_thread.len, sizeof(*itrace->by_thread.data), by_thread, itrace);
+	for (size_t i = itrace->by_thread.len; i-- > 0;)
+		*map64_insert(&itrace->next_of_thread, itrace->queues.data[itrace->by_thread.data[i]].owner, NULL) = i + 1;
 }
 
 static void begin_queues(struct itrace *itrace)
@@ -157,8 +203,12 @@ static void begin_queues(struct itrace *itrace)
 		if (!queue->ended)
 			vec_push(&itrace->heap, (uint32_t)i);
 	}
+	for (size_t i = 0; i < itrace->heap.len; i++)
+		put_in_heap(itrace, i, itrace->heap.data[i]);
 	for (size_t i = itrace->heap.len / 2; i-- > 0;)
 		sift_down(itrace, i);
+	if (itrace->timeless)
+		order_by_thread(itrace);
 }
 
 /* The time of the queue that comes after the first one. */
@@ -180,8 +230,9 @@ static bool run_queues(struct itrace *itrace, uint64_t until)
 		while (!queue->ended && queue->time < until && queue->time <= second && itrace->out.len < CHUNK_SIZE)
 			itrace->decoder->step(queue);
 		if (queue->ended)
-			itrace->heap.data[0] = itrace->heap.data[--itrace->heap.len];
-		sift_down(itrace, 0);
+			take_out(itrace, 0);
+		else
+			sift_down(itrace, 0);
 		if (itrace->out.len >= CHUNK_SIZE)
 			return false;
 		if (itrace->heap.len && itrace->queues.data[itrace->heap.data[0]].time >= until)
@@ -190,32 +241,19 @@ static bool run_queues(struct itrace *itrace, uint64_t until)
 	return true;
 }
 
-/* Of a thread's queues the first one; NULL = there is none left. */
-static uint32_t *first_of_thread(const struct itrace *itrace, uint32_t tid)
-{
-	uint32_t *first = NULL;
-	for (size_t i = 0; i < itrace->heap.len; i++) {
-		uint32_t *place = &itrace->heap.data[i];
-		const struct trace_queue *queue = &itrace->queues.data[*place];
-		if (queue->owner == tid && (!first || is_before(queue, &itrace->queues.data[*first])))
-			first = place;
-	}
-	return first;
-}
-
 /* Decodes what a thread has left that ends. False: the chunk is full before that. */
 static bool run_thread(struct itrace *itrace, uint32_t tid)
 {
-	uint32_t *place;
-	while ((place = first_of_thread(itrace, tid))) {
-		struct trace_queue *queue = &itrace->queues.data[*place];
+	uint64_t *next = map64_find(&itrace->next_of_thread, tid);
+	for (; next && *next <= itrace->by_thread.len; ++*next) {
+		struct trace_queue *queue = &itrace->queues.data[itrace->by_thread.data[*next - 1]];
+		if (queue->owner != tid)
+			break;
 		while (!queue->ended && itrace->out.len < CHUNK_SIZE)
 			itrace->decoder->step(queue);
 		if (!queue->ended)
 			return false;
-		*place = itrace->heap.data[--itrace->heap.len];
-		for (size_t i = itrace->heap.len / 2; i-- > 0;)
-			sift_down(itrace, i);
+		take_out(itrace, queue->place);
 	}
 	return true;
 }
@@ -495,6 +533,8 @@ void itrace_close(struct itrace *itrace)
 		itrace->decoder->end(itrace);
 	vec_deinit(&itrace->queues);
 	vec_deinit(&itrace->heap);
+	vec_deinit(&itrace->by_thread);
+	map64_deinit(&itrace->next_of_thread);
 	vec_deinit(&itrace->runners);
 	flow_stacks_deinit(&itrace->flow);
 	last_branches_deinit(&itrace->last);

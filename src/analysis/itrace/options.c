@@ -24,17 +24,18 @@ static const struct letter {
 #undef LETTER
 };
 
-/* What the kernel's tool knows and we refuse. */
+/* What the kernel's tool knows and we refuse: why, and what does instead. */
 static const struct refused {
 	char letter;
 	const char *why;
 } REFUSED[] = {
-	{'y', "cycles aren't made as events of their own: 'i' has a period in ticks"},
-	{'d', "decoding writes no log: 'perf script -D' shows the packets"},
-	{'q', "the trace is always decoded whole"},
-	{'A', "instructions per cycle aren't estimated"},
-	{'T', "times are always those of the recording"},
-	{'R', "code that changes itself isn't looked for"},
+	{'y', "the library that decodes counts no cycles; i1000t makes a sample each 1000 ticks of the clock"},
+	{'d', "decoding writes no log; 'perf script -D' shows the packets, and 'e' where they could not be followed"},
+	{'q',
+	 "code is always followed, packets alone make no samples; --time and -C leave out what you don't look for, 'perf script -D' shows packets"},
+	{'A', "the library that decodes counts no cycles, so there is no IPC to estimate; 'perf stat -e cycles,instructions' counts both"},
+	{'T', "time stamps of a CoreSight trace aren't used as times of the kernel; what is decoded stands in the order of the trace"},
+	{'R', "code that changes itself isn't looked for; 'e' shows where the trace and the code don't fit together"},
 };
 
 const struct itrace_options ITRACE_MEMORY = {.given = true, .memory = true};

@@ -85,6 +85,7 @@ static struct error *parse_type(const struct option *option, const char *argumen
 	}
 static const struct option annotate_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(guest_option_group, TYPE, input),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("Functions"),

@@ -101,7 +101,7 @@ static bool is_wanted(const struct dso *dso)
 static struct error *add_files(struct packing *packing, struct session *session)
 {
 	uint64_t *hits;
-	struct error *error = hits_find(session, &hits);
+	struct error *error = hits_find(session, SIDES_UNSAID, &hits);
 	if (error)
 		return error;
 	for (size_t i = 0; i < session->machine->dsos.len && !error; i++)

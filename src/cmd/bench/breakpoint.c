@@ -223,6 +223,8 @@ static struct error *run_enable(int argc, char **argv, int *ret_status)
 	error = gather(&company, options.passive, sleep_until_stopped);
 	if (!error)
 		error = gather(&company, options.active, spin);
+	if (!error && company.count)
+		usleep(10000); /* until they run or sleep */
 	uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
 	for (unsigned int i = 0; i < bench_times() && !error; i++)
 		if (ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))

@@ -89,15 +89,21 @@ struct timed {
 	pthread_barrier_t begin;
 };
 
-/* The value is another one: the kernel looks the futex up and comes back. */
+/* The value is another one: the kernel looks the futex up and comes back. Workers lie beside each other, so each counts where no other
+ * one's line of the cache is. */
 static void *look_up(void *argument)
 {
 	struct worker *worker = argument;
 	struct timed *timed = worker->timed;
+	uint32_t *futexes = worker->futexes;
+	uint64_t operations = 0, count = timed->count;
+	bool shared = timed->options->shared;
 	pthread_barrier_wait(&timed->begin);
-	while (!atomic_load_explicit(&timed->stop, memory_order_relaxed))
-		for (uint64_t i = 0; i < timed->count; i++, worker->operations++)
-			futex_call(&worker->futexes[i], FUTEX_WAIT, timed->options->shared, 1234, 0, NULL, 0);
+	do {
+		for (uint64_t i = 0; i < count; i++, operations++)
+			futex_call(&futexes[i], FUTEX_WAIT, shared, 1234, 0, NULL, 0);
+	} while (!atomic_load_explicit(&timed->stop, memory_order_relaxed));
+	worker->operations = operations;
 	return NULL;
 }
 
@@ -106,14 +112,16 @@ static void *lock_pi(void *argument)
 	struct worker *worker = argument;
 	struct timed *timed = worker->timed;
 	bool shared = timed->options->shared;
+	uint64_t operations = 0;
 	pthread_barrier_wait(&timed->begin);
 	while (!atomic_load_explicit(&timed->stop, memory_order_relaxed)) {
 		while (futex_call(worker->futexes, FUTEX_LOCK_PI, shared, 0, 0, NULL, 0) && !atomic_load(&timed->stop))
 			;
 		usleep(1);
 		futex_call(worker->futexes, FUTEX_UNLOCK_PI, shared, 0, 0, NULL, 0);
-		worker->operations++;
+		operations++;
 	}
+	worker->operations = operations;
 	return NULL;
 }
 

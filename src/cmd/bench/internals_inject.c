@@ -1,5 +1,5 @@
 /* perf bench internals inject-build-id: how long `perf inject -b` takes for a stream that maps files of this machine and samples
- * them, and how much memory. The stream is made up here, once; each run pipes it into a new perf. */
+ * them, and how much memory. The stream is made up here, once; each run pipes it through a copy of this process. */
 #include "cmd/bench/bench.h"
 
 #include "base/cleanup.h"
@@ -141,36 +141,64 @@ static struct error *make_stream(const struct stream_options *options, struct st
 
 /* ---- runs ---- */
 
-static void exec_inject(const char *option, int input)
+/* A copy of ourselves becomes perf inject: what a new program costs to load is not measured. */
+static _Noreturn void inject(const char *option, const int input[2], const int output[2])
 {
-	char option_copy[32];
-	snprintf(option_copy, sizeof(option_copy), "%s", option);
-	char *const argv[] = {(char *)"perf", (char *)"inject", option_copy, NULL};
-	int null = open("/dev/null", O_WRONLY);
-	dup2(input, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	execv("/proc/self/exe", argv);
-	_exit(127);
+	const char *const words[] = {"inject", option};
+	int status = 0;
+	dup2(input[0], STDIN_FILENO);
+	dup2(output[1], STDOUT_FILENO);
+	close(input[1]);
+	close(output[0]);
+	struct error *error = command_run_with(words, 2, NULL, 0, &status);
+	if (error)
+		fprintf(stderr, "perf inject: %s\n", error_message(error));
+	_exit(error || fflush(stdout) ? 1 : status);
+}
+
+/* What it writes goes through a pipe as well, which somebody empties. */
+static void *read_to_the_end(void *argument)
+{
+	const int *fd = argument;
+	char bytes[4096];
+	while (read(*fd, bytes, sizeof(bytes)) > 0)
+		;
+	return NULL;
 }
 
 static struct error *inject_once(const char *option, const struct strbuf *stream, struct rusage *ret_usage, uint64_t *ret_elapsed_ns)
 {
-	int ends[2], status;
-	if (pipe2(ends, O_CLOEXEC))
+	int input[2], output[2], status = 1;
+	pthread_t reader;
+	bool written = false;
+	if (pipe2(input, O_CLOEXEC))
 		return error_system(errno, "cannot make a pipe");
-	uint64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC);
+	if (pipe2(output, O_CLOEXEC)) {
+		close(input[0]);
+		close(input[1]);
+		return error_system(errno, "cannot make a pipe");
+	}
+	fflush(NULL);
 	pid_t pid = fork();
 	if (!pid)
-		exec_inject(option, ends[0]);
-	close(ends[0]);
+		inject(option, input, output);
+	close(input[0]);
+	close(output[1]);
+	int failed = pid < 0 ? errno : pthread_create(&reader, NULL, read_to_the_end, &output[0]);
+	uint64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC);
 	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
-	bool written = pid > 0 && whole_write(ends[1], stream->data, stream->len);
+	if (!failed)
+		written = whole_write(input[1], stream->data, stream->len);
 	signal(SIGPIPE, old);
-	close(ends[1]);
-	if (pid < 0)
-		return error_system(errno, "cannot start perf inject");
-	wait4(pid, &status, 0, ret_usage);
+	close(input[1]);
+	if (pid > 0)
+		wait4(pid, &status, 0, ret_usage);
 	*ret_elapsed_ns = clock_now_ns(CLOCK_MONOTONIC) - begin_ns;
+	if (!failed)
+		pthread_join(reader, NULL);
+	close(output[0]);
+	if (failed)
+		return error_system(failed, "cannot start perf inject");
 	return written && !status ? NULL : error_new("perf inject %s has failed", option);
 }
 

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MB = 1 << 20, CHUNK_WORDS = 1024 };
+enum { MB = 1 << 20, HUGE_PAGE = 2 << 20, CHUNK_WORDS = 1024 };
 
 /* ---- what a thread does ---- */
 
@@ -26,11 +26,12 @@ static uint64_t touch(const struct numa_options *options, uint64_t *words, size_
 		__asm__ volatile("" : : "r"(words) : "memory");
 		return value;
 	}
+	const bool reads = options->reads, writes = options->writes;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t *word = &words[backwards ? count - 1 - i : i];
-		if (options->reads)
+		if (reads)
 			value += *(volatile uint64_t *)word;
-		if (options->writes)
+		if (writes)
 			*(volatile uint64_t *)word = value;
 	}
 	return value;
@@ -42,25 +43,31 @@ static uint32_t next_random(uint32_t seed)
 	return seed >> 1 ^ (-(seed & 1u) & 0xa3000000u);
 }
 
+/* What changes with each chunk; the thread tells of it once a round, since others read and write beside that. */
+struct numa_progress {
+	uint64_t bytes, loops, value;
+	uint32_t seed;
+};
+
 /* Once over the memory, each thread from another place on. */
 static uint64_t work_on(const struct numa_options *options, void *memory, size_t bytes, size_t part, size_t parts,
-			struct numa_thread *thread)
+			struct numa_progress *progress)
 {
 	size_t words = bytes / sizeof(uint64_t), first = words / parts * part;
-	uint64_t value = thread->value;
+	uint64_t value = progress->value;
 	if (!bytes)
 		return value;
-	thread->bytes += bytes;
+	progress->bytes += bytes;
 	if (options->random_walk) {
 		size_t chunks = words / CHUNK_WORDS ? words / CHUNK_WORDS : 1, length = words < CHUNK_WORDS ? words : CHUNK_WORDS;
 		for (size_t i = 0; i < chunks; i++) {
-			thread->seed = next_random(thread->seed);
-			bool backwards = options->backwards && thread->seed & 1;
-			value = touch(options, (uint64_t *)memory + thread->seed % chunks * CHUNK_WORDS, length, backwards, value);
+			progress->seed = next_random(progress->seed);
+			bool backwards = options->backwards && progress->seed & 1;
+			value = touch(options, (uint64_t *)memory + progress->seed % chunks * CHUNK_WORDS, length, backwards, value);
 		}
 		return value;
 	}
-	bool backwards = options->backwards && thread->loops & 1;
+	bool backwards = options->backwards && progress->loops & 1;
 	value = touch(options, (uint64_t *)memory + first, words - first, backwards, value);
 	return touch(options, memory, first, backwards, value);
 }
@@ -80,10 +87,10 @@ static void perturb(const struct numa_shared *shared, uint64_t *last_ns)
 		sched_setaffinity(0, sizeof(old), &old);
 }
 
-static bool goes_on(const struct numa_shared *shared, const struct numa_thread *thread)
+static bool goes_on(const struct numa_shared *shared, const struct numa_progress *progress)
 {
 	const struct numa_options *options = shared->options;
-	return !atomic_load_explicit(&shared->stop, memory_order_relaxed) && (!options->loops || thread->loops < options->loops);
+	return !atomic_load_explicit(&shared->stop, memory_order_relaxed) && (!options->loops || progress->loops < options->loops);
 }
 
 void *numa_work(void *argument)
@@ -99,16 +106,18 @@ void *numa_work(void *argument)
 	while (!atomic_load(&shared->begin))
 		sched_yield();
 	uint64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC), last_ns = begin_ns;
-	thread->seed = (uint32_t)number + 1;
-	while (goes_on(shared, thread)) {
-		thread->value = work_on(options, shared->global, options->global_mb * MB, number, all, thread);
-		thread->value =
-			work_on(options, process->memory, options->process_mb * MB, number % options->threads, options->threads, thread);
+	struct numa_progress progress = {.seed = (uint32_t)number + 1};
+	while (goes_on(shared, &progress)) {
+		progress.value = work_on(options, shared->global, options->global_mb * MB, number, all, &progress);
+		progress.value =
+			work_on(options, process->memory, options->process_mb * MB, number % options->threads, options->threads, &progress);
 		pthread_mutex_lock(process->mutex);
-		thread->value = work_on(options, process->locked, options->locked_mb * MB, 0, 1, thread);
+		progress.value = work_on(options, process->locked, options->locked_mb * MB, 0, 1, &progress);
 		pthread_mutex_unlock(process->mutex);
-		thread->value = work_on(options, own, options->thread_mb * MB, 0, 1, thread);
-		thread->loops++;
+		progress.value = work_on(options, own, options->thread_mb * MB, 0, 1, &progress);
+		progress.loops++;
+		thread->bytes = progress.bytes;
+		thread->loops = progress.loops;
 		thread->cpu = sched_getcpu();
 		thread->runtime_ns = clock_now_ns(CLOCK_MONOTONIC) - begin_ns;
 		if (!number)
@@ -127,11 +136,13 @@ void *numa_allocate(const struct numa_options *options, size_t bytes, bool share
 	cpu_set_t old, first;
 	if (!bytes)
 		return NULL;
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
+	/* A huge page more: they begin at whole ones, as large mappings do on newer kernels. */
+	char *memory = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
 	if (memory == MAP_FAILED) {
 		fprintf(stderr, "perf: there is no memory for %zu MB\n", bytes / MB);
 		_exit(1);
 	}
+	memory += -(uintptr_t)memory % HUGE_PAGE;
 	if (options->huge_pages)
 		madvise(memory, bytes, options->huge_pages > 0 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (options->first_cpu) {
@@ -142,7 +153,7 @@ void *numa_allocate(const struct numa_options *options, size_t bytes, bool share
 	}
 	if (options->zero_first || options->random_first)
 		for (size_t i = 0; i < bytes; i += sizeof(uint32_t))
-			*(uint32_t *)((char *)memory + i) = options->random_first ? (uint32_t)i * 2654435761u : 0;
+			*(uint32_t *)(memory + i) = options->random_first ? (uint32_t)i * 2654435761u : 0;
 	if (options->first_cpu)
 		sched_setaffinity(0, sizeof(old), &old);
 	return memory;

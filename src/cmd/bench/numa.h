@@ -27,10 +27,9 @@ struct numa_process;
 
 /* In memory that all processes share, written by the thread alone. */
 struct numa_thread {
-	const struct numa_process *process;
-	size_t number; /* among all threads of all processes */
-	uint64_t bytes, loops, runtime_ns, value;
-	uint32_t seed;
+	_Alignas(64) const struct numa_process *process; /* a line of the cache for each */
+	size_t number;					 /* among all threads of all processes */
+	uint64_t bytes, loops, runtime_ns;
 	int cpu;
 	pthread_t thread;
 };

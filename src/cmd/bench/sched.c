@@ -270,50 +270,74 @@ static bool answer(int fd, uint64_t loops)
 	return true;
 }
 
-struct asker {
-	uint64_t loops;
-	int ready[2]; /* it sends the number of its descriptor, which both share: it is a thread */
+enum seccomp_step { STEP_FILTER, STEP_SYNC, STEP_ASKER, STEP_ANSWERS, STEP_DONE };
+
+struct seccomp_result {
+	enum seccomp_step step; /* that failed */
+	int failed;		/* errno */
+	uint64_t elapsed_ns;
 };
 
-/* Filters are each thread's own, so that only this one is asked about. */
-static void *ask(void *argument)
+/* A filter stays, and children have it, too: so both tasks are children of ours. */
+static struct seccomp_result answer_a_child(const struct seccomp_options *options)
 {
-	const struct asker *asker = argument;
-	int result[2] = {install_filter(), 0};
-	result[1] = result[0] < 0 ? errno : 0;
-	if (write(asker->ready[1], result, sizeof(result)) != sizeof(result) || result[0] < 0)
-		return NULL;
-	for (uint64_t i = 0; i < asker->loops; i++)
-		syscall(SYS_getppid);
-	return NULL;
+	struct seccomp_result result = {.step = STEP_FILTER};
+	int fd = install_filter();
+	if (fd < 0)
+		goto failed;
+	result.step = STEP_SYNC;
+	if (options->sync && ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP))
+		goto failed;
+	result.step = STEP_ASKER;
+	uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
+	pid_t asker = fork();
+	if (asker < 0)
+		goto failed;
+	if (!asker) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			syscall(SYS_getppid);
+	}
+	result.step = STEP_ANSWERS;
+	bool answered = answer(fd, options->loops);
+	result.failed = errno;
+	result.elapsed_ns = clock_now_ns(CLOCK_MONOTONIC) - begin;
+	kill(asker, SIGKILL);
+	waitpid(asker, NULL, 0);
+	result.step = answered ? STEP_DONE : STEP_ANSWERS;
+	return result;
+failed:
+	result.failed = errno;
+	return result;
 }
 
 static struct error *measure_seccomp(const struct seccomp_options *options, uint64_t *ret_elapsed_ns)
 {
-	struct asker asker = {.loops = options->loops};
-	pthread_t thread;
-	int result[2];
-	if (pipe2(asker.ready, O_CLOEXEC))
+	int told[2];
+	struct seccomp_result result = {.step = STEP_ASKER, .failed = ECHILD};
+	if (pipe2(told, O_CLOEXEC))
 		return error_system(errno, "cannot make a pipe");
-	int failed = pthread_create(&thread, NULL, ask, &asker);
-	if (failed)
-		return error_system(failed, "cannot start a thread");
-	struct error *error = NULL;
-	if (read(asker.ready[0], result, sizeof(result)) != sizeof(result) || result[0] < 0)
-		error = error_system(result[1],
-				     "this kernel does not let tasks answer each other's system calls (seccomp, requires Linux 5.0)");
-	if (!error && options->sync && ioctl(result[0], SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP))
-		error = error_system(errno, "--sync-mode requires Linux 6.6");
-	uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
-	if (!error && !answer(result[0], options->loops))
-		error = error_system(errno, "answering system calls");
-	*ret_elapsed_ns = clock_now_ns(CLOCK_MONOTONIC) - begin;
-	if (result[0] >= 0)
-		close(result[0]); /* calls that nobody answers any more fail */
-	pthread_join(thread, NULL);
-	close(asker.ready[0]);
-	close(asker.ready[1]);
-	return error;
+	pid_t pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		result = answer_a_child(options);
+		_exit(write(told[1], &result, sizeof(result)) != sizeof(result));
+	}
+	close(told[1]);
+	if (pid < 0)
+		result.failed = errno;
+	else if (read(told[0], &result, sizeof(result)) != sizeof(result))
+		result = (struct seccomp_result){.step = STEP_ASKER, .failed = ECHILD};
+	close(told[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	*ret_elapsed_ns = result.elapsed_ns;
+	static const char *const texts[] = {
+		[STEP_FILTER] = "this kernel does not let tasks answer each other's system calls (seccomp, requires Linux 5.0)",
+		[STEP_SYNC] = "--sync-mode requires Linux 6.6",
+		[STEP_ASKER] = "cannot start a process",
+		[STEP_ANSWERS] = "answering system calls"};
+	return result.step == STEP_DONE ? NULL : error_system(result.failed, "%s", texts[result.step]);
 }
 
 static const struct option seccomp_table[] = {

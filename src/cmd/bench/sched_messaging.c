@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PEERS = 20, MESSAGE_BYTES = 100, STACK_BYTES = 1 << 16 };
+enum { PEERS = 20, MESSAGE_BYTES = 100 };
 
 struct messaging_options {
 	struct bench_common common;
@@ -81,7 +82,7 @@ static struct error *start(struct crowd *crowd, int own, const int *peers)
 	if (crowd->options->threads) {
 		pthread_attr_t attr;
 		pthread_attr_init(&attr);
-		pthread_attr_setstacksize(&attr, STACK_BYTES);
+		pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN); /* of a larger one the C library gives pages back at the end */
 		int result = pthread_create(&member->thread, &attr, play, member);
 		pthread_attr_destroy(&attr);
 		if (result)

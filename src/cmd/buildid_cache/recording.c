@@ -75,7 +75,7 @@ struct error *buildid_cache_add_recording(const char *cache, const char *path, b
 	struct error *error = session_open(&options, &session);
 	if (error)
 		return error;
-	error = hits_find(session, &hits);
+	error = hits_find(session, SIDES_UNSAID, &hits);
 	for (size_t i = 0; !error && i < session->machine->dsos.len; i++) {
 		const struct dso *dso = session->machine->dsos.data[i];
 		if (!hits[i] || dso->kind != DSO_FILE || *dso->name != '/')

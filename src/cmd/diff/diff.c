@@ -18,6 +18,7 @@
 #include "cmd/dumping.h"
 #include "cmd/from.h"
 #include "cmd/report/callgraph.h"
+#include "cmd/sides.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -108,6 +109,7 @@ static struct error *parse_limit(const struct option *option, const char *argume
 static const struct option diff_option_table[] = {
 	OPTION_GROUP(input_option_group, TYPE, report.input),
 	OPTION_GROUP(guest_option_group, TYPE, report.input),
+	OPTION_SIDES(TYPE, report.sides),
 	OPTION_SANDBOX(TYPE, report.input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, report.output),
 	OPTION_HEADING("What is compared"),

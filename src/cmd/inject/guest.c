@@ -21,6 +21,7 @@
 #include "symbol/buildid_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <stdlib.h>
@@ -295,14 +296,16 @@ static struct error *put_indexes(struct inject *inject, struct inject_guest *gue
  * links are followed inside, and only files are opened. */
 static void keep_file(const struct inject *inject, const struct feature_build_id *entry, uint32_t pid)
 {
-	struct stat status;
 	if (!inject->options->guest_mount || entry->filename[0] != '/' || !entry->id.size)
 		return;
 	cleanup_free char *root = mem_printf("%s/%u", inject->options->guest_mount, pid);
 	cleanup_free char *path = process_root_path(root, entry->filename, NULL);
-	if (!path || stat(path, &status) || !S_ISREG(status.st_mode))
+	struct stat status;
+	cleanup_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1; /* no pipe or terminal holds us up */
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
 		return;
-	struct error *error = buildid_cache_add(inject->buildid_dir, &entry->id, entry->filename, path);
+	cleanup_free char *opened = mem_printf("/proc/self/fd/%d", fd); /* what was looked at, whatever has its name by now */
+	struct error *error = buildid_cache_add(inject->buildid_dir, &entry->id, entry->filename, opened);
 	if (error)
 		log_info("%s of the guest of process %u isn't put into the cache: %s", entry->filename, pid, error_message(error));
 	error_free(error);

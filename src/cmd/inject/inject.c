@@ -68,8 +68,10 @@ static const struct option inject_options[] = {
 		      "names of the kernel, for traces (--itrace); nothing else that is put in needs them"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
-	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS",
-		       "the packets of a trace are never rewritten: a guest's keep the time of the guest"),
+	OPTION_REFUSED(
+		0, "vm-time-correlation", "OPTIONS",
+		"the packets of a trace are never rewritten, since libipt only reads them; where the guest's clock differs from the host's, "
+		"record and decode inside of the guest, and put that recording into the host's by --guest-data with its offset and scale"),
 	OPTION_SANDBOX(TYPE, sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output_options),
 	OPTION_END,

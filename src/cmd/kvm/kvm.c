@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "cmd/sides.h"
 #include "kernel/measure.h"
 #include "kernel/tracing/tracefs.h"
 
@@ -20,11 +21,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Guests, unless --no-guest stands beside --host; the host with --host. */
+static enum machine_sides sides_of(const struct kvm_files *files)
+{
+	if (!files->host)
+		return SIDES_GUESTS;
+	return files->no_guest ? SIDES_HOST : SIDES_BOTH;
+}
+
 const char *kvm_file(const struct kvm_files *files)
 {
 	if (files->input || files->output)
 		return files->input ? files->input : files->output;
-	return !files->host ? "perf.data.guest" : files->guest ? "perf.data.kvm" : "perf.data.host";
+	switch (sides_of(files)) {
+	case SIDES_GUESTS:
+		return "perf.data.guest";
+	case SIDES_HOST:
+		return "perf.data.host";
+	default:
+		return "perf.data.kvm";
+	}
 }
 
 /* ---- other commands ---- */
@@ -88,7 +104,8 @@ static struct error *measure(const struct kvm_files *files, const char *name, co
 	struct words words = {0};
 	bool events = false;
 	count_options(command_find(name), argc, argv, &events);
-	if (!events && !files->host && lacks_cycles())
+	enum machine_sides sides = sides_of(files);
+	if (!events && sides == SIDES_GUESTS && lacks_cycles())
 		return error_new("guests can be told apart by hardware counters only, and this machine has none ('perf doctor' tells why); "
 				 "measure inside of the guest");
 	add(&words, name, NULL);
@@ -96,8 +113,9 @@ static struct error *measure(const struct kvm_files *files, const char *name, co
 		add_symbols(&words, &files->symbols);
 	if (output)
 		add(&words, "-o", output);
+	add(&words, "--sides", sides_name(sides));
 	if (!events)
-		add(&words, "-e", !files->host ? "cycles:G" : files->guest ? "cycles:GH" : "cycles:H");
+		add(&words, "-e", sides == SIDES_GUESTS ? "cycles:G" : sides == SIDES_HOST ? "cycles:H" : "cycles:GH");
 	return run_words(&words, argc, argv, ret_status);
 }
 
@@ -117,6 +135,7 @@ static struct error *read_recording(const struct kvm_files *files, const char *n
 	struct words words = {0};
 	add(&words, name, NULL);
 	add(&words, "-i", kvm_file(files));
+	add(&words, "--sides", sides_name(sides_of(files)));
 	if (!strcmp(name, "report"))
 		add_symbols(&words, &files->symbols);
 	return run_words(&words, argc, argv, ret_status);
@@ -132,14 +151,15 @@ static struct error *buildid_list(const struct kvm_files *files, int argc, char 
 	return read_recording(files, "buildid-list", argc, argv, ret_status);
 }
 
-/* Without recordings: of the host and of the guest. */
+/* Without recordings: of the host and of guests, unless it is about the host alone. */
 static struct error *diff(const struct kvm_files *files, int argc, char **argv, int *ret_status)
 {
 	struct words words = {0};
 	bool events = false;
 	add(&words, "diff", NULL);
+	add(&words, "--sides", sides_name(sides_of(files)));
 	add_symbols(&words, &files->symbols);
-	if (count_options(command_find("diff"), argc, argv, &events) == argc - 1)
+	if (sides_of(files) != SIDES_HOST && count_options(command_find("diff"), argc, argv, &events) == argc - 1)
 		add(&words, "perf.data.host", "perf.data.guest");
 	return run_words(&words, argc, argv, ret_status);
 }
@@ -237,8 +257,8 @@ static const struct option options[] = {
 	OPTION_STRING('i', "input", struct kvm_files, input, "FILE",
 		      "recording to read (default perf.data.guest, perf.data.host or perf.data.kvm)"),
 	OPTION_STRING('o', "output", struct kvm_files, output, "FILE", "recording to write (default the same)"),
-	OPTION_FLAG(0, "guest", struct kvm_files, guest, "what guests do (default)"),
-	OPTION_FLAG(0, "host", struct kvm_files, host, "what the host does; with --guest: both"),
+	OPTION_FLAG_INVERTED(0, "guest", struct kvm_files, no_guest, "what guests do (default)"),
+	OPTION_FLAG(0, "host", struct kvm_files, host, "what the host does, too; with --no-guest: it alone"),
 	OPTION_GROUP(guest_option_group, struct kvm_files, symbols),
 	OPTION_GROUP(output_option_group, struct kvm_files, verbosity),
 	OPTION_END,

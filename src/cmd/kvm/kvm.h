@@ -9,7 +9,7 @@
 /* Options before a subcommand's word: which recording. */
 struct kvm_files {
 	const char *input, *output;
-	bool host, guest;
+	bool host, no_guest;
 	struct input_options symbols; /* of the guest: nothing else of it is set */
 	struct output_options verbosity;
 };

@@ -42,7 +42,7 @@ static void note_build_id(struct features *features, const struct dso *dso)
 static struct error *note_build_ids(struct session *session, bool all, struct features *features)
 {
 	uint64_t *hit = NULL;
-	struct error *error = all ? NULL : hits_find(session, &hit);
+	struct error *error = all ? NULL : hits_find(session, SIDES_UNSAID, &hit);
 
 	features->build_ids.len = 0;
 	if (error)

@@ -10,6 +10,7 @@
 #include "bpf/user_stacks_shared.h"
 #include "cmd/buildid_cache/buildid_cache.h"
 #include "cmd/sampling_options.h"
+#include "cmd/sides.h"
 #include "kernel/fix.h"
 #include "kernel/hardware/cpus.h"
 #include "kernel/limits.h"
@@ -324,6 +325,7 @@ const struct option record_option_table[] = {
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "events to sample: cycles, cpu-clock:u, sched:sched_switch, …; may be repeated",
 	       event_words_parse_event),
+	OPTION_SIDES(O, words.sides),
 	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with their modifiers and groups {…}",
 	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER",

@@ -160,6 +160,8 @@ bool report_shown(void *context, const struct fold *fold, const struct fold_entr
 	const struct report *report = context;
 	const struct report_options *options = report->options;
 	const struct fold_actor *actor = &fold->actors[entry->actor];
+	if (!sides_have(options->sides, entry->cpumode, actor->thread))
+		return false;
 	if (options->comms.names.len && !name_list_has(&options->comms, untrusted_raw(actor->comm)))
 		return false;
 	if (options->pids.names.len && !list_has_number(&options->pids, actor->thread->pid))

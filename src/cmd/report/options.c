@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/report/callgraph.h"
+#include "cmd/sides.h"
 
 #include <string.h>
 
@@ -97,6 +98,7 @@ struct error *report_option_screen(const struct option *option, const char *argu
 const struct option report_option_table[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
 	OPTION_GROUP(guest_option_group, TYPE, input),
+	OPTION_SIDES(TYPE, sides),
 	OPTION_GROUP(from_option_group, TYPE, input.from),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),

@@ -192,15 +192,40 @@ static void print_tree(const struct task *tasks, uint32_t root, bool with_maps)
 	}
 }
 
-void report_tasks(const struct session *session, bool with_maps)
+static void print_machine(const struct machine *machine, bool with_maps)
 {
-	const struct machine *machine = session->machine;
 	struct task *tasks = mem_alloc_array(machine->threads.len + 1, sizeof(*tasks));
 	uint32_t count = list_tasks(machine, tasks);
 	link_tasks(machine, tasks, count);
-	printf("# %8s %8s %8s  %s\n", "pid", "tid", "ppid", "comm");
 	for (uint32_t i = 0; i < count; i++)
 		if (tasks[i].parent == NO_TASK)
 			print_tree(tasks, i, with_maps);
 	free(tasks);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* The host's, then those of each guest, which have numbers of their own. */
+void report_tasks(const struct session *session, bool with_maps)
+{
+	const struct machine *machine = session->machine;
+	VEC(uint64_t) guests = {0};
+	printf("# %8s %8s %8s  %s\n", "pid", "tid", "ppid", "comm");
+	print_machine(machine, with_maps);
+	map64_each (slot, &machine->guests)
+		vec_push(&guests, slot->key);
+	if (guests.len)
+		qsort(guests.data, guests.len, sizeof(*guests.data), by_number);
+	for (size_t i = 0; i < guests.len; i++) {
+		const struct machine *guest = machine_of_guest((struct machine *)machine, (uint32_t)guests.data[i]);
+		if (!guest->threads.len)
+			continue;
+		printf("#\n# in the guest of process %u\n", guest->guest_pid);
+		print_machine(guest, with_maps);
+	}
+	vec_deinit(&guests);
 }

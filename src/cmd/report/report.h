@@ -5,6 +5,7 @@
 #include "analysis/report/fold.h"
 #include "analysis/report/keys/keys.h"
 #include "analysis/report/rows.h"
+#include "analysis/sides.h"
 #include "app/color.h"
 #include "app/config.h"
 #include "app/groups.h"
@@ -41,6 +42,7 @@ struct report_options {
 	bool compares;		  /* for perf diff: the keys bring no columns along */
 	const char *cpus, *time;
 	struct name_list comms, dsos, symbols, pids, tids;
+	enum machine_sides sides; /* of virtual machines */
 	const char *symbol_filter;
 	const char *parent;
 	bool exclude_other;

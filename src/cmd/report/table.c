@@ -119,6 +119,8 @@ static bool tells(const struct report_keys *keys, const char *name)
 static bool rows_would_mix(const struct report_options *options, const struct report_keys *keys)
 {
 	bool symbol = tells(keys, "symbol"), thread = tells(keys, "tid");
+	if (options->sides > SIDES_BOTH)
+		return true;
 	return (options->comms.names.len && !tells(keys, "comm")) || (options->pids.names.len && !thread && !tells(keys, "pid")) ||
 	       (options->tids.names.len && !thread) || (options->dsos.names.len && !symbol && !tells(keys, "dso")) ||
 	       (options->symbols.names.len && !symbol);
@@ -129,7 +131,7 @@ struct rows *report_make_rows(struct report *report, struct fold *fold, const st
 {
 	const struct report_options *options = report->options;
 	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len ||
-			options->tids.names.len;
+			options->tids.names.len || options->sides > SIDES_BOTH;
 	struct rows_options rows = {
 		.events = events,
 		.event_count = count,
@@ -147,7 +149,7 @@ struct rows *report_make_rows(struct report *report, struct fold *fold, const st
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_PRINT_NONE,
 		.exclude_other = options->exclude_other,
 		.shown = filtered ? report_shown : NULL,
-		.shown_only = filtered && !report->whole_rows && rows_would_mix(options, keys),
+		.shown_only = filtered && (!report->whole_rows || options->sides) && rows_would_mix(options, keys),
 		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,
 		.most = report->most_rows,

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "cmd/report/callgraph.h"
 #include "cmd/sampling_options.h"
+#include "cmd/sides.h"
 
 #include <ctype.h>
 #include <linux/perf_event.h>
@@ -58,6 +59,7 @@ const struct option top_option_table[] = {
 	OPTION_GROUP(targets_group, O, targets),
 	CUSTOM('e', "event", words, "EVENT", "events to sample: cycles, cpu-clock:u, sched:sched_switch, …; may be repeated",
 	       event_words_parse_event),
+	OPTION_SIDES(O, words.sides),
 	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
 	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER", "filter for the preceding tracepoints, on their fields", event_words_parse_filter),

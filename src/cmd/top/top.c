@@ -30,6 +30,7 @@
 /* Those of -e, else the default one, which this user may sample. */
 static struct error *choose_events(struct top *top, struct event_catalog *catalog)
 {
+	top->options->report.sides = top->options->words.sides;
 	struct error *error = event_words_apply(&top->options->words, &top->events, catalog, top->options->sampling.by_cpu);
 	if (!error && !top->events.events.len)
 		error = sampling_add_default(&top->events, catalog, !limits_can_profile_kernel());

@@ -172,6 +172,13 @@ static struct error *open_kind(struct code_file *file)
 	switch (file->dso->kind) {
 	case DSO_KERNEL:
 		return open_vmlinux(file) || open_kcore(file) ? NULL : no_kernel(file);
+	case DSO_GUEST_KERNEL:
+		return open_vmlinux(file)
+			       ? NULL
+			       : no_code(file->dso, "--guestvmlinux names the guest's kernel image; where the guest was booted with KASLR, "
+						    "add --guestkallsyms");
+	case DSO_GUEST_MODULE:
+		return no_code(file->dso, "code of guests' modules can't be read from here; record and annotate inside of the guest");
 	case DSO_KERNEL_MODULE:
 		return open_module(file) || open_kcore(file) ? NULL : no_file(file);
 	case DSO_BPF:

@@ -281,8 +281,9 @@ def test_files_of_guests(perf, tmp_path):
             (tmp_path / "x").unlink()
         lines = [line for line in shown(perf, path, "-F", "machine_pid,ip,sym", *words) if line.startswith("VM:")]
         assert [line.split()[-1] for line in lines] == (["loops", "in_guest"] if named else ["[unknown]", "[unknown]"]) * 5
-    assert perf("annotate", "-i", path, "--guestmount", tmp_path / "mount", "loops").returncode == 129  # perf-inject(1) says which readers have it
-    for reader in ("diff", "export", "flamegraph", "report", "script", "sql", "top"):
+    code = perf("annotate", "--stdio", "-i", path, "--guestmount", tmp_path / "mount", "loops").stdout
+    assert re.search(rf"100.00 : +{address:x}:", code), code
+    for reader in ("annotate", "diff", "export", "flamegraph", "report", "script", "sql", "top"):
         assert "--guestmount" in perf(reader, "--help").stdout, reader
 
 
@@ -474,3 +475,41 @@ def test_files_into_the_cache(perf, tmp_path):
     done = perf(*words, "--guestmount", tmp_path / "nowhere")
     assert done.returncode and f"nowhere/{PID}" in done.stderr
     assert "--guest-data" in perf("inject", "-i", tmp_path / "host.data", "--guestmount", tmp_path).stderr
+
+
+def index(*entries):
+    """An ID_INDEX with ids of guests: (id, process of the hypervisor)."""
+    data = struct.pack("<Q", len(entries)) + b"".join(struct.pack("<QQqq", number, 0, 0, -1) for number, _ in entries)
+    return f"record type=69 data={(data + b''.join(struct.pack('<QQ', pid, 0) for _, pid in entries)).hex()}"
+
+
+def test_an_id_of_another_guest(perf, tmp_path):
+    """A second ID_INDEX gives an id to another guest: what follows is that one's, and not the host's."""
+    lines = [f"event cpu-clock type=1 config=0 freq=1000 sample={SAMPLE} ids=1,2 flags={FLAGS}", "comm pid=5 tid=5 name=host time=1 id=1", index((2, 100)),
+             "comm pid=5 tid=5 name=first time=10 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=20 id=2 misc=2", index((2, 200)),
+             "comm pid=5 tid=5 name=second time=30 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=40 id=2 misc=2",
+             "sample event=0 ip=1 pid=5 tid=5 time=50 id=1 misc=2"]
+    path = write(tmp_path, "perf.data", lines)
+    assert [line.split()[-1] for line in shown(perf, path, "-F", "machine_pid,comm")][-1] == "host"
+    assert "first" not in shown(perf, path, "-F", "machine_pid,comm")[2]
+
+
+def test_tasks_and_traces(perf, tmp_path):
+    """A guest's process with the host's number is another one in the tree of tasks, in JSON and in a CTF trace."""
+    pair(tmp_path)
+    path = merged(perf, tmp_path, "out")
+    tree = perf("report", "--tasks", "-i", path).stdout
+    of_host, of_guest = tree.split(f"# in the guest of process {PID}\n")
+    assert re.search(r"^ +100 +100 .*\|qemu$", of_host, re.M) and re.search(r"^ +100 +100 .*\|n5$", of_guest, re.M) and "n5" not in of_host
+    assert re.search(r"^ +201 +201 +100 ", of_guest, re.M) and "201" not in of_host
+    assert "in the guest" not in perf("report", "--tasks", "-i", tmp_path / "host.data").stdout
+    assert perf("data", "convert", "--to-json", tmp_path / "json", "-i", path).returncode == 0
+    samples = json.loads((tmp_path / "json").read_text())["samples"]
+    assert {(sample.get("machine_pid"), sample["comm"]) for sample in samples} >= {(PID, "n1"), (None, "CPU 0/KVM")}
+    assert perf("data", "convert", "--to-ctf", tmp_path / "ctf", "--all", "-i", path).returncode == 0
+    if shutil.which("babeltrace2"):
+        lines = subprocess.run(["babeltrace2", tmp_path / "ctf"], capture_output=True, text=True, check=True).stdout.splitlines()
+        assert all(f"machine_pid = {PID}" in line for line in lines if 'comm = "n' in line) and all("machine_pid" not in line for line in lines if 'comm = "qemu' in line)
+        assert len([line for line in lines if f"perf_machine_pid = {PID}, perf_vcpu = " in line]) == 10
+    assert perf("data", "convert", "--to-ctf", tmp_path / "plain", "--all", "-i", tmp_path / "host.data").returncode == 0
+    assert "machine_pid" not in (tmp_path / "plain" / "metadata").read_text(errors="replace")

@@ -449,7 +449,7 @@ def random_packets(walk, choose):
 def test_hostile_traces(perf, walk, tmp_path):
     """Any bytes end soon and don't stop what was recorded from being shown; so does code that runs in a circle without a packet."""
     choose = random.Random(11)
-    for _ in range(30):
+    for _ in range(6 if "ASAN_OPTIONS" in os.environ else 30):  # a sanitizer takes a second for each
         path = walk.write(tmp_path / "perf.data", [(0, 0, -1, random_packets(walk, choose)), (1, 1, -1, choose.randbytes(500))])
         assert "PERF_RECORD_EXIT" in perf("script", "--itrace=i1ibewp", "--show-task-events", "-i", path, timeout=60).stdout
         shown(perf, "report", "-D", "-i", path)

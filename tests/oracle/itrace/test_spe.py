@@ -215,7 +215,7 @@ def test_what_is_not_added(perf, tmp_path):
         assert words in told and (words or not told)
 
 
-@pytest.mark.parametrize("letters, message", [("q", "decoded whole"), ("i5b", "unit"), ("i5h", "unit"), ("s", "number of events"), ("bK", "unknown letter 'K'"), ("y", "cycles"),
+@pytest.mark.parametrize("letters, message", [("q", "code is always followed"), ("d", "script -D"), ("A", "no IPC"), ("T", "CoreSight"), ("R", "where the trace"), ("i5b", "unit"), ("i5h", "unit"), ("s", "number of events"), ("bK", "unknown letter 'K'"), ("y", "i1000t"),
                                               ("il0", "from 1 to 1024"), ("il1025", "from 1 to 1024"), ("i99999999999999999999ms", "unit")])
 def test_refused(perf, letters, message):
     done = perf("script", f"--itrace={letters}", "-i", "/absent")

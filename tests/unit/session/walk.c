@@ -122,9 +122,9 @@ struct recording {
 
 /* Sanitizers see with fewer samples what there is to be seen. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OFTEN "-F 2000"
+#define OFTEN "-F 1000"
 #else
-#define OFTEN "-F 5000"
+#define OFTEN "-F 4000"
 #endif
 
 static const struct recording recordings[] = {

@@ -62,7 +62,7 @@ def watch(agent, options, sink, tell):
         rows.append((sum(window) / len(window), 100 * (spent - cpu) / (now - last)))
         tell(f"{(now - begin) / 60:6.1f} min  {rows[-1][0]:6.1f} MB on average, {resident:6.1f} now, {own:6.1f} of no file, {most:6.1f} at most   {rows[-1][1]:.3f} % of a CPU")
         for path in sink.iterdir():
-            path.unlink()
+            path.unlink(missing_ok=True)  # the agent is about to give one its name
         cpu, last, window = spent, now, []
     return rows
 

@@ -103,6 +103,15 @@ static void map64_grow(struct map64 *map)
 	*map = larger;
 }
 
+void map64_reserve(struct map64 *map, size_t count)
+{
+	size_t size = 16;
+	while (count * 4 > size * 3)
+		size *= 2;
+	if (!map->slots)
+		*map = (struct map64){.slots = mem_zalloc_table(size, sizeof(*map->slots)), .mask = size - 1};
+}
+
 uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new)
 {
 	if (!map->slots || (map->count + 1) * 4 > (map->mask + 1) * 3)

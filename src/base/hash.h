@@ -66,6 +66,8 @@ struct map64_slot {
 void map64_deinit(struct map64 *map);
 /* The address of the value, or NULL. Valid until the next insert. */
 uint64_t *map64_find(const struct map64 *map, uint64_t key);
+/* Room for so many, of an empty map that has none yet. */
+void map64_reserve(struct map64 *map, size_t count);
 /* Finds or inserts (value 0); `ret_new`, when not NULL, says which. Valid until the next insert. */
 uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new);
 /* Takes a key out; false when it isn't there. Other values may move. */

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TICK_NS = 100000000, LOSSES_EVERY_NS = 1000000000 };
+enum { TICK_NS = 100000000, LOSSES_EVERY_NS = 1000000000, LOSSES_EVERY_TICKS = 5 };
 
 /* Of names: in no folder, since they are wanted here only. */
 struct live_file {
@@ -47,6 +47,7 @@ struct live {
 	struct reader *reader;	   /* its events are those of the recorder */
 	bool taken;		   /* the reader is the session's */
 	struct strbuf chunk;	   /* what was read since the last one was given out */
+	size_t usual_size;	   /* of those before: that of the largest, which is forgotten slowly */
 	uint64_t losses_looked_ns; /* at the counters', when last */
 	bool closes_slowly;	   /* some counter does (afterwards.h) */
 	enum { LIVE_NEW, LIVE_RUNS, LIVE_ENDED } state;
@@ -56,6 +57,8 @@ static void append(void *context, const struct iovec *pieces, int count)
 {
 	struct live *live = context;
 
+	if (!live->chunk.len)
+		strbuf_reserve(&live->chunk, live->usual_size);
 	for (int i = 0; i < count; i++)
 		strbuf_add(&live->chunk, pieces[i].iov_base, pieces[i].iov_len);
 }
@@ -122,12 +125,20 @@ static struct error *finish(struct live *live)
 	return error;
 }
 
+/* To ask a counter interrupts its CPU. */
+static uint64_t losses_every_ns(const struct live *live)
+{
+	uint64_t ticks_ns = LOSSES_EVERY_TICKS * live->options.drain_every_ns;
+
+	return ticks_ns > LOSSES_EVERY_NS ? ticks_ns : LOSSES_EVERY_NS;
+}
+
 static struct error *step(struct live *live)
 {
 	struct error *error = recorder_step(live->recorder);
 	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
 
-	if (error || now < live->losses_looked_ns + LOSSES_EVERY_NS)
+	if (error || now < live->losses_looked_ns + losses_every_ns(live))
 		return error;
 	live->losses_looked_ns = now;
 	return recorder_write_lost(live->recorder);
@@ -154,6 +165,7 @@ static struct error *next_chunk(void *context, struct reader_chunk **ret)
 	struct reader_chunk *chunk = mem_zalloc(sizeof(*chunk));
 	chunk->data = (const uint8_t *)live->chunk.data;
 	chunk->size = live->chunk.len;
+	live->usual_size = chunk->size > live->usual_size ? chunk->size : live->usual_size - live->usual_size / 16;
 	live->chunk = (struct strbuf){0};
 	*ret = chunk;
 	return NULL;

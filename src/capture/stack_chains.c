@@ -12,11 +12,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "capture/mapped_files.h"
 #include "capture/python/python_told.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
-#include "capture/stacks/process_maps.h"
+#include "capture/stacks/stack_ahead.h"
 #include "capture/synth/synth.h"
+#include "session/apply.h"
+#include "session/order.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -28,11 +31,6 @@ enum { DEPTH = 1024, DEPTH_MAX = 4096 };
 /* Clocks of CPUs differ a little, and a record may have got its time before it was written. */
 enum { KEPT_NS = 500000000 };
 
-struct held {
-	uint64_t time;
-	size_t place; /* in held_bytes: the order of arrival */
-};
-
 struct stack_chains {
 	struct event_list *events;
 	struct stack_sizes *sizes;
@@ -41,13 +39,13 @@ struct stack_chains {
 	struct event_attr *attrs;      /* by event: of what is in the rings */
 	struct sample_layout *layouts; /* the same */
 	const struct sample_layout *sideband;
-	struct map64 ids; /* number of the event */
-	uint64_t *seen;	  /* by ring: side-band before this position is known */
-	VEC(struct held) held;
+	struct map64 ids;		       /* number of the event */
+	uint64_t *seen;			       /* by ring: side-band before this position is known */
+	struct order held;		       /* side-band, by its place in held_bytes, which is the order of arrival */
 	struct strbuf held_bytes, later_bytes; /* their records; those that wait for the next time */
 	uint64_t newest;		       /* time of the newest record that was looked at */
 	uint64_t latest;		       /* the same after the first go: whatever is older is known after the second one */
-	struct process_maps maps;
+	struct machine *machine;
 	struct symbol_options symbols;
 	struct resolver *resolver;
 	struct unwind_cache *cache;
@@ -124,10 +122,9 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	chains->sideband = chains->layouts;
 	chains->seen = mem_zalloc_array(rings->count, sizeof(*chains->seen));
 	take_events(chains);
-	process_maps_init(&chains->maps);
-	chains->symbols =
-		(struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path, .mapped_context = &chains->maps.files};
-	chains->resolver = resolver_create(chains->maps.machine, &chains->symbols);
+	chains->machine = machine_create();
+	chains->symbols = (struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path};
+	chains->resolver = resolver_create(chains->machine, &chains->symbols);
 	chains->python = python;
 	if (python)
 		chains->python_reader = python_reader_create(python, chains->resolver);
@@ -137,23 +134,23 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 
 void stack_chains_drop_files(struct stack_chains *chains)
 {
-	chains->maps.machine->drops_files = true;
+	chains->machine->drops_files = true;
 	/* Rules that are read ahead are those of what is mapped. */
-	chains->maps.waits = !chains->walker || stack_walker_is_lazy(chains->walker);
+	chains->machine->maps_wait = !chains->walker || stack_walker_is_lazy(chains->walker);
 }
 
 void stack_chains_close(struct stack_chains *chains)
 {
 	if (!chains)
 		return;
-	vec_deinit(&chains->held);
+	order_deinit(&chains->held);
 	strbuf_deinit(&chains->held_bytes);
 	strbuf_deinit(&chains->later_bytes);
 	stack_ends_deinit(&chains->ends);
 	python_reader_destroy(chains->python_reader);
 	unwind_cache_destroy(chains->cache);
 	resolver_destroy(chains->resolver);
-	process_maps_deinit(&chains->maps);
+	machine_destroy(chains->machine);
 	map64_deinit(&chains->ids);
 	python_told_deinit(&chains->told);
 	free(chains->attrs);
@@ -209,14 +206,14 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 	for (size_t at = 0; at < records->len;) {
 		const struct record_header *header = (const void *)(records->data + at);
 		if (concerns_maps(header))
-			process_maps_apply(&chains->maps, header, 0);
+			apply_sideband(chains->machine, header, 0);
 		at += header->size;
 	}
 }
 
 static void keep(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	vec_push(&chains->held, ((struct held){.time = time, .place = chains->held_bytes.len}));
+	order_push(&chains->held, time, chains->held_bytes.len);
 	strbuf_add(&chains->held_bytes, header, header->size); /* sizes are multiples of 8 */
 }
 
@@ -282,15 +279,6 @@ static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->place < y->place ? -1 : 1;
-}
-
 /* What is mapped from now on is about to run. */
 static void expect_code(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
@@ -298,57 +286,46 @@ static void expect_code(struct stack_chains *chains, const struct record_header 
 
 	if (header->type != RECORD_MMAP2 || header->misc & RECORD_MISC_MMAP_DATA)
 		return;
-	const struct map *map = maps_find(process_maps_of(&chains->maps, record->pid, record->tid, time), record->start, time);
+	const struct maps *maps = thread_maps(machine_thread_or_new(chains->machine, record->pid, record->tid, time));
+	const struct map *map = maps_find(maps, record->start, time);
 	if (map && map->prot & PROT_EXEC)
 		stack_walker_expect(chains->walker, map->dso);
 }
 
 static void apply_one(struct stack_chains *chains, const struct record_header *header, uint64_t time)
 {
-	process_maps_apply(&chains->maps, header, time);
+	apply_sideband(chains->machine, header, time);
 	if (chains->walker && !stack_walker_is_lazy(chains->walker))
 		expect_code(chains, header, time);
 }
 
 static void apply_held(struct stack_chains *chains)
 {
-	size_t later = 0;
+	size_t count;
 
-	if (!chains->held.len)
-		return;
-	qsort(chains->held.data, chains->held.len, sizeof(*chains->held.data), compare);
+	order_finish(&chains->held);
+	const struct order_item *items = order_take_all(&chains->held, &count);
 	strbuf_clear(&chains->later_bytes);
-	for (size_t i = 0; i < chains->held.len; i++) {
-		struct held held = chains->held.data[i];
-		const struct record_header *header = (const void *)(chains->held_bytes.data + held.place);
-		if (held.time <= chains->latest) {
-			apply_one(chains, header, held.time);
+	for (size_t i = 0; i < count; i++) {
+		const struct record_header *header = (const void *)(chains->held_bytes.data + items[i].offset);
+		if (items[i].time <= chains->latest) {
+			apply_one(chains, header, items[i].time);
 			continue;
 		}
-		held.place = chains->later_bytes.len;
+		order_push(&chains->held, items[i].time, chains->later_bytes.len);
 		strbuf_add(&chains->later_bytes, header, header->size);
-		chains->held.data[later++] = held;
 	}
-	chains->held.len = later;
 	const struct strbuf done = chains->held_bytes;
 	chains->held_bytes = chains->later_bytes;
 	chains->later_bytes = done;
-}
-
-/* It knows rules of files that are gone. */
-static void drop_cache(struct stack_chains *chains)
-{
-	unwind_cache_destroy(chains->cache);
-	chains->cache = NULL;
 }
 
 /* Who has files beside the machine. */
 static void carry(void *context, struct carrying *carrying)
 {
 	struct stack_chains *chains = context;
-	if (!chains->maps.machine->drops_files)
+	if (!chains->machine->drops_files)
 		return;
-	mapped_files_carry(&chains->maps.files, chains->maps.machine, carrying);
 	if (chains->walker)
 		stack_walker_carry(chains->walker, carrying);
 	if (chains->python_reader)
@@ -361,21 +338,21 @@ static void forget_what_ended(struct stack_chains *chains)
 	for (size_t i = 0; i < chains->rings->count; i++)
 		if (chains->rings->rings[i].position != chains->rings->rings[i].end)
 			return;
-	uint64_t since = chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, drops = chains->maps.machine->drops;
+	uint64_t since = chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, drops = chains->machine->drops;
 	python_told_forget(&chains->told, since);
-	if (!process_maps_have_grown(&chains->maps))
+	if (!machine_has_grown(chains->machine))
 		return;
-	process_maps_forget(&chains->maps, since, &(const struct machine_holder){carry, chains});
+	machine_forget_but(chains->machine, since, NULL, NULL, &(const struct machine_holder){carry, chains});
 	resolver_forget(chains->resolver);
-	drop_cache(chains);
-	if (chains->maps.machine->drops != drops)
+	if (chains->machine->drops != drops)
 		log_debug("stacks: files that nobody maps any more are forgotten");
 }
 
 void stack_chains_shed(struct stack_chains *chains)
 {
 	resolver_shed(chains->resolver, 0);
-	drop_cache(chains);
+	unwind_cache_destroy(chains->cache);
+	chains->cache = NULL;
 }
 
 void stack_chains_look(struct stack_chains *chains)
@@ -415,13 +392,13 @@ static size_t depth_of(const struct event *event)
 
 static const struct maps *maps_of(struct stack_chains *chains, const struct sample *sample)
 {
-	return process_maps_of(&chains->maps, sample->pid, sample->tid, sample->time);
+	return thread_maps(machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time));
 }
 
 /* Ends are kept for longer than files that go. */
 static const struct dso *end_file(const struct stack_chains *chains, const struct dso *dso)
 {
-	return chains->maps.machine->drops_files ? NULL : dso;
+	return chains->machine->drops_files ? NULL : dso;
 }
 
 /* Returns how many addresses are in chains->ips. */
@@ -667,7 +644,7 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 void stack_chains_read_ahead(struct stack_chains *chains, const struct stack_ahead_target *target)
 {
 	if (chains->walker && !stack_walker_is_lazy(chains->walker))
-		stack_ahead_read(chains->walker, chains->maps.machine, chains->resolver, target);
+		stack_ahead_read(chains->walker, chains->machine, chains->resolver, target);
 }
 
 bool stack_chains_learn(struct stack_chains *chains)

@@ -379,6 +379,7 @@ static struct error *open_recording(struct opening *opening, const struct openin
 		progress_end(&opening->progress);
 	if (error)
 		return error;
+	opening->session->machine->maps_wait = options->reader;
 	struct symbol_options symbols = symbols_of(input, opening);
 	symbols.same_machine = session_is_of_this_machine(opening->session);
 	symbols.sparing = options->reader;

@@ -41,7 +41,7 @@ static bool is_succeeded(const struct machine *machine, const struct thread *thr
 
 static bool is_asked_for(const struct machine *machine, const struct thread *thread, uint64_t since, is_gone gone, void *context)
 {
-	if (thread->exit < since || is_succeeded(machine, thread, since))
+	if (thread->exit < since || (!thread->is_newest && is_succeeded(machine, thread, since)))
 		return false;
 	return !gone || thread->exit != UINT64_MAX || thread->start >= since || !gone(context, thread);
 }
@@ -153,21 +153,37 @@ const struct untrusted *machine_carry_name(struct carrying *carrying, const stru
 
 /* ---- all of it ---- */
 
-/* The threads that stay, in the order in which they came. */
+/* The threads that stay, in the order in which they came. Most have gone, and lie far from one another: what is read of them is asked for
+ * before. */
 static void choose(const struct machine *machine, uint64_t since, is_gone gone, void *context, bool *stays)
 {
-	struct map64 processes = {0};
+	enum { AHEAD = 16 };
+	struct thread *const *threads = machine->threads.data;
 	for (size_t i = 0; i < machine->threads.len; i++) {
-		const struct thread *thread = machine->threads.data[i];
-		stays[i] = is_asked_for(machine, thread, since, gone, context);
-		if (stays[i])
-			map64_insert(&processes, (uintptr_t)thread->process, NULL);
+		if (i + AHEAD < machine->threads.len)
+			__builtin_prefetch(&threads[i + AHEAD]->exit);
+		if (!is_asked_for(machine, threads[i], since, gone, context))
+			continue;
+		const struct thread *leader = threads[i]->process->leader;
+		stays[i] = true;
+		if (leader && leader->index < machine->threads.len)
+			stays[leader->index] = true;
 	}
-	for (size_t i = 0; i < machine->threads.len; i++) {
-		const struct thread *thread = machine->threads.data[i];
-		stays[i] |= thread->process->leader == thread && map64_find(&processes, (uintptr_t)thread->process);
-	}
-	map64_deinit(&processes);
+}
+
+/* Whose maps still wait, and who lives on. */
+static bool is_to_settle(const struct thread *thread)
+{
+	const struct maps *maps = thread->process->maps;
+	return maps->waits && (thread->exit == UINT64_MAX || !maps_notes_move(maps));
+}
+
+/* Notes of maps go with the arena, those that processes that have gone left to others as well. */
+static void settle(const struct machine *machine, const bool *stays)
+{
+	for (size_t i = 0; i < machine->threads.len; i++)
+		if (stays[i] && is_to_settle(machine->threads.data[i]))
+			maps_settle(machine->threads.data[i]->process->maps);
 }
 
 void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void *context)
@@ -181,9 +197,11 @@ void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, v
 	struct carrying carrying = {.machine = machine, .since = since};
 	bool *stays = mem_zalloc_array(old.threads.len + 1, sizeof(*stays));
 	choose(machine, since, gone, context, stays);
+	settle(machine, stays);
 	machine->arena = (struct arena){0};
 	machine->names = (struct intern){0};
 	machine->threads_by_tid = (struct map64){0};
+	map64_reserve(&machine->threads_by_tid, old.threads_by_tid.count / 2); /* there will be as many again, or nearly */
 	memset(&machine->threads, 0, sizeof(machine->threads));
 	placeholders_drop(&machine->private->placeholders);
 	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);

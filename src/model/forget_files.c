@@ -18,16 +18,16 @@
 enum { DROPPED_LEAST = 256 };
 
 /* In an epoch of the machine. */
-static bool is_kept_in(uint64_t generation, const struct dso *dso)
+static bool is_kept_in(const struct machine *machine, uint64_t generation, const struct dso *dso)
 {
 	bool kind = dso->kind == DSO_FILE || dso->kind == DSO_ANON || dso->kind == DSO_JITDUMP || dso->kind == DSO_BPF ||
 		    dso->kind == DSO_KSYMBOL;
-	return !kind || dso->header_build_id || dso->generation + 1 >= generation || dso->symtab || dso->unwind;
+	return !kind || dso->header_build_id || machine_saw_map_lately(machine, generation, dso) || dso->symtab || dso->unwind;
 }
 
 static bool is_kept(const struct machine *machine, const struct dso *dso)
 {
-	return is_kept_in(machine->generation, dso);
+	return is_kept_in(machine, machine->generation, dso);
 }
 
 void dso_destroy(struct dso *dso)
@@ -115,5 +115,5 @@ void machine_carry_file(struct carrying *carrying, const struct dso *dso)
 bool machine_keeps_file(const struct carrying *carrying, const struct dso *dso)
 {
 	const struct machine *machine = carrying->machine;
-	return !machine->drops_files || is_kept_in(machine->generation + 1, dso);
+	return !machine->drops_files || is_kept_in(machine, machine->generation + 1, dso);
 }

@@ -124,12 +124,15 @@ static struct map *map_create(struct machine *machine, const struct map_descript
 	return map_create_at(machine, description, dso, machine_advance(machine, time));
 }
 
-static void add_map(struct machine *machine, struct maps *maps, const struct map_description *description, uint64_t time)
+void machine_make_map(struct maps *maps, const struct map_description *description, uint64_t time)
 {
+	struct machine *machine = maps->machine;
 	struct dso *dso = dso_for_map(machine, description);
 	struct map *map = map_create_at(machine, description, dso, time);
 	map->identity = dso_name_is_anonymous(description->name) || description->flags & MAP_HUGETLB;
 	dso->generation = machine->generation;
+	if (description->inode)
+		dso->place = (struct dso_place){.pid = description->pid, .start = description->start, .end = description->end};
 	if (dso->kind == DSO_VDSO)
 		map->pgoff = 0;
 	maps_insert(maps, map);
@@ -137,15 +140,12 @@ static void add_map(struct machine *machine, struct maps *maps, const struct map
 
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time)
 {
-	const struct thread *thread = machine_current_thread(machine, description->pid, description->tid);
-	add_map(machine, thread->process->maps, description, machine_advance(machine, time));
-}
-
-void machine_add_late_map(struct machine *machine, const struct map_description *description, uint64_t time)
-{
 	struct maps *maps = machine_current_thread(machine, description->pid, description->tid)->process->maps;
-	uint64_t newest = maps->count ? maps->versions[maps->count - 1].time : 0;
-	add_map(machine, maps, description, time > newest ? time : newest);
+	time = machine_advance(machine, time);
+	if (machine->maps_wait)
+		maps_note_map(maps, description, time);
+	else
+		machine_make_map(maps, description, time);
 }
 
 static bool is_code(const struct map *map)

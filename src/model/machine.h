@@ -17,8 +17,9 @@
  *	 ├─ guest of process 8888 ── threads, maps, kernel
  *	 └─ guest of process 9999 ── …
  *
- * What runs for days forgets: machine_forget() ends an epoch of the model. What can still be asked for goes over into the next one, all
- * else is gone.
+ * What runs for days has maps of processes wait until somebody asks for them (maps_wait): files are made then, and all answers are what
+ * they would have been. And it forgets: machine_forget() ends an epoch of the model. What can still be asked for goes over into the next
+ * one, all else is gone.
  */
 #pragma once
 
@@ -51,6 +52,11 @@ struct symtab;	/* symbol/symtab.h */
 struct jitdump; /* model/jitdump.h */
 struct jitdump_code;
 
+struct dso_place {
+	uint32_t pid;
+	uint64_t start, end;
+};
+
 /* A file (or what stands for one) that code is mapped from. One for each distinct (name, build-id, device/inode where known, pid for JIT).
  */
 struct dso {
@@ -73,6 +79,7 @@ struct dso {
 	bool header_build_id;	       /* build_id comes from the header's table */
 	struct dso *next_same_name;    /* model: others of the same name */
 	const struct jitdump *jitdump; /* DSO_JITDUMP */
+	struct dso_place place;	       /* who had it mapped last, as far as anybody asked; pid 0 = unknown */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
 	void *_Atomic unwind; /* what the unwinder keeps for the file: resolver_attachment() */
@@ -165,6 +172,7 @@ struct machine {
 	VEC(struct dso *) dsos;	  /* NULL where one has gone: machine_each_dso() */
 	uint64_t drops;		  /* how often some have gone: who knows them by their indexes looks whether it has changed */
 	bool drops_files;	  /* set by who keeps no dsos beyond an epoch but as a struct machine_holder: machine_forget() */
+	bool maps_wait;		  /* what processes map is looked at when somebody asks, on one thread: most end before. Set at any time */
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct maps *guest_maps;  /* of guests: kernel and modules, as options say (symbol/kernel/guest_kernel.h), from the beginning on */
 	struct map64 guests;	  /* those whose hypervisor's process is known, by its number: struct machine *; others have guest_maps */
@@ -192,6 +200,12 @@ static inline struct dso *machine_next_dso(const struct machine *machine, size_t
 /* Goes through all dsos: machine_each_dso (dso, machine) write(dso->name); */
 #define machine_each_dso(dso, machine) \
 	for (struct dso *dso = machine_next_dso(machine, 0); dso; dso = machine_next_dso(machine, dso->index + (size_t)1))
+
+/* Whether a file was mapped in this epoch or in the last one. Where maps wait it is only seen when somebody asks, which takes longer. */
+static inline bool machine_saw_map_lately(const struct machine *machine, uint64_t generation, const struct dso *dso)
+{
+	return dso->generation + (machine->maps_wait ? 4 : 1) >= generation;
+}
 
 struct machine *machine_create(void);
 /* Guests go with their host. */
@@ -243,8 +257,6 @@ struct map_description {
 	uint64_t inode, inode_generation;
 };
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
-/* The same out of order: nobody has asked for this address space, nor inherited it, since `time`. */
-void machine_add_late_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The file that such a map would be of, though nobody has mapped it yet. */
 struct dso *machine_file(struct machine *machine, const struct map_description *description);
 /* The kernel of guests, and a module of it: before any record. `pid`: of the guest's hypervisor; 0 = of all that aren't known by theirs. */
@@ -278,8 +290,8 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
  *
  * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
  * Dsos and names of files and cgroups stay where they are; dso->generation tells since when nothing has had a map of one. With
- * machine->drops_files those go, with their names, that nothing has had a map of for a whole epoch and that have no symbols (any more), and
- * their indexes are used again. Not after machine_finish(). */
+ * machine->drops_files those go, with their names, that nothing has had a map of for a whole epoch (four where maps wait) and that have no
+ * symbols (any more), and their indexes are used again. Not after machine_finish(). */
 void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
 /* Who has pointers into the machine and wants to keep what they point to: is called while an epoch ends, and has each of them renewed. */
 struct carrying;

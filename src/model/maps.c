@@ -38,9 +38,16 @@ struct maps *maps_create(struct machine *machine)
 
 /* ---- asking ---- */
 
-static const struct maps_version *version_at(const struct maps *maps, uint64_t time)
+/* Who asks has what is noted made: the answers are what they would have been before. */
+static void settle(const struct maps *maps)
 {
-	if (!maps || !maps->count)
+	if (maps->waits)
+		maps_settle((struct maps *)maps);
+}
+
+static const struct maps_version *made_version_at(const struct maps *maps, uint64_t time)
+{
+	if (!maps->count)
 		return NULL;
 	const struct maps_version *versions = maps->versions;
 	uint32_t last = maps->count - 1;
@@ -48,6 +55,14 @@ static const struct maps_version *version_at(const struct maps *maps, uint64_t t
 		return &versions[last];
 	size_t after = partition_point(i, last, versions[i].time <= time);
 	return after ? &versions[after - 1] : NULL;
+}
+
+static const struct maps_version *version_at(const struct maps *maps, uint64_t time)
+{
+	if (!maps)
+		return NULL;
+	settle(maps);
+	return made_version_at(maps, time);
 }
 
 const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t time)
@@ -67,6 +82,7 @@ const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t tim
 
 const struct map *maps_next(const struct maps *maps, uint64_t addr)
 {
+	settle(maps);
 	const struct maps_node *node = maps->count ? maps->versions[maps->count - 1].root : NULL, *next = NULL;
 	while (node) {
 		if (node->start > addr)
@@ -297,6 +313,7 @@ static struct maps_version *version_for_change(struct maps *maps, uint64_t time)
 
 void maps_insert(struct maps *maps, const struct map *map)
 {
+	settle(maps);
 	if (map->start >= map->end)
 		return;
 	struct maps_version *version = version_for_change(maps, map->time);
@@ -313,6 +330,7 @@ void maps_insert(struct maps *maps, const struct map *map)
 
 void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time)
 {
+	settle(maps);
 	if (start >= end || !maps->count)
 		return;
 	struct maps_version *version = version_for_change(maps, time);
@@ -323,6 +341,16 @@ void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time)
 }
 
 void maps_inherit(struct maps *child, struct maps *parent, uint64_t time)
+{
+	if (child->waits)
+		return;
+	if (parent->waits && !child->count)
+		maps_note_fork(parent, child, time);
+	else
+		maps_inherit_now(child, parent, time);
+}
+
+void maps_inherit_now(struct maps *child, struct maps *parent, uint64_t time)
 {
 	if (!parent->count || child->count)
 		return;
@@ -377,9 +405,10 @@ static uint64_t epoch_carry(struct carrying *carrying, uint64_t epoch)
 struct maps *maps_carry(struct carrying *carrying, const struct maps *from)
 {
 	struct maps *maps = maps_create(carrying->machine);
-	const struct maps_version *first = version_at(from, carrying->since);
+	const struct maps_version *first = made_version_at(from, carrying->since);
 	size_t skipped = first ? (size_t)(first - from->versions) : 0;
 	maps->count = maps->capacity = from->count - (uint32_t)skipped;
+	maps_carry_notes(maps, from);
 	if (!maps->count)
 		return maps;
 	maps->versions = arena_copy(&carrying->machine->arena, from->versions + skipped, maps->count * sizeof(*maps->versions));

@@ -27,7 +27,11 @@ struct maps {
 	struct machine *machine;
 	struct maps_version *versions;
 	uint32_t count, capacity;
-	uint32_t edit; /* nodes with this mark belong to the newest version alone and may still be changed; 0 = none may */
+	uint32_t edit;	 /* nodes with this mark belong to the newest version alone and may still be changed; 0 = none may */
+	bool waits;	 /* there are notes that versions haven't been made of, of its own or of the parent's: waiting.c */
+	bool has_forked; /* among the notes */
+	struct maps_note *first_note, *last_note;
+	struct maps *parent; /* its first version is in the notes of this one; NULL = it has it */
 };
 
 struct maps *maps_create(struct machine *machine);
@@ -39,6 +43,24 @@ void maps_insert(struct maps *maps, const struct map *map);
 void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time);
 /* `child`, which must be new, starts as `parent` is at the time of its newest version. */
 void maps_inherit(struct maps *child, struct maps *parent, uint64_t time);
+/* The same of a parent that has no notes. */
+void maps_inherit_now(struct maps *child, struct maps *parent, uint64_t time);
+
+/* ---- waiting.c ---- */
+
+/* What is to be made of it when somebody asks: in the order of time. */
+void maps_note_map(struct maps *maps, const struct map_description *from, uint64_t time);
+void maps_note_fork(struct maps *parent, struct maps *child, uint64_t time);
+/* Makes versions of all that is noted. */
+void maps_settle(struct maps *maps);
+/* Whether maps_carry() may take the notes along: they speak of no other address space, and nobody else's does of this one. */
+bool maps_notes_move(const struct maps *maps);
+void maps_carry_notes(struct maps *maps, const struct maps *from);
+
+/* ---- machine.c ---- */
+
+/* A map of a process, with its file. */
+void machine_make_map(struct maps *maps, const struct map_description *description, uint64_t time);
 
 /* Going over into the next epoch (forget.c): everything that is kept is copied once. */
 struct carrying {

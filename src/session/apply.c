@@ -72,12 +72,6 @@ static void apply_map(struct machine *machine, const struct record_header *heade
 		machine_add_map(machine, &map, time);
 }
 
-void apply_late_map(struct machine *machine, const struct record_header *header, uint64_t time)
-{
-	const struct map_description map = describe_map(header);
-	machine_add_late_map(machine, &map, time);
-}
-
 void apply_around_code(struct machine *machine, const struct record_header *header, uint64_t time)
 {
 	const struct map_description map = describe_map(header);

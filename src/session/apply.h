@@ -9,8 +9,6 @@
 bool apply_is_sideband(uint32_t type);
 /* The record must have its type's least size and a NUL behind its name, as the reader and synth.h give them. */
 void apply_sideband(struct machine *machine, const struct record_header *header, uint64_t time);
-/* A MMAP or MMAP2 record of user space, as machine_add_late_map() takes it. */
-void apply_late_map(struct machine *machine, const struct record_header *header, uint64_t time);
 /* What a MMAP or MMAP2 record says; false when it is another one. The name is the record's own. */
 bool apply_describe_map(const struct record_header *header, struct map_description *ret, bool *ret_kernel);
 /* An entry of the build-id table; `misc` tells in its mode whether it is the kernel's. */

@@ -85,7 +85,7 @@ static bool is_dump_name(const char *name)
 	unsigned int pid;
 	int end = 0;
 	const char *slash = strrchr(name, '/');
-	return slash && sscanf(slash, "/jit-%u.dump%n", &pid, &end) == 1 && end && !slash[end];
+	return slash && str_starts_with(slash, "/jit-") && sscanf(slash, "/jit-%u.dump%n", &pid, &end) == 1 && end && !slash[end];
 }
 
 static bool is_known(const struct session_private *private, uint32_t pid, const char *name)

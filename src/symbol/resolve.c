@@ -60,7 +60,7 @@ void resolver_forget(struct resolver *resolver)
 {
 	const struct machine *machine = resolver->machine;
 	machine_each_dso (dso, machine)
-		if (dso->generation + 1 < machine->generation)
+		if (!machine_saw_map_lately(machine, machine->generation, dso))
 			drop(resolver, dso);
 }
 

@@ -105,16 +105,22 @@ static uint64_t count_gone(const struct resolver *resolver)
 	return resolver_machine(resolver)->drops + resolver_let_go(resolver);
 }
 
-/* It begins anew when what it knows may have gone. */
+/* What is known by the number of an address space stays: a number is never used again. */
+static void forget_files(struct unwind_cache *cache, uint64_t gone)
+{
+	cache->gone = gone;
+	memset(cache->rules, 0, CACHE_RULES * sizeof(*cache->rules));
+	memset(cache->wholes, 0, CACHE_WHOLES * sizeof(*cache->wholes));
+}
+
+/* What it knows of files begins anew when some may have gone. */
 static struct unwind_cache *cache_of(struct unwind_cache **cache, const struct resolver *resolver)
 {
 	uint64_t gone = count_gone(resolver);
-	if (*cache && (*cache)->gone != gone) {
-		unwind_cache_destroy(*cache);
-		*cache = NULL;
-	}
 	if (!*cache)
 		*cache = create_cache(gone);
+	else if ((*cache)->gone != gone)
+		forget_files(*cache, gone);
 	return *cache;
 }
 

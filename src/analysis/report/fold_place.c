@@ -77,12 +77,13 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	uint64_t slots = options->any_address ? FRAME_SLOTS_LIVE : FRAME_SLOTS_LEAST, most = ranges ? RANGE_SLOTS_MOST : FRAME_SLOTS_MOST;
 	while (slots < most && slots * 4 < samples)
 		slots *= 2;
+	bool few_symbols = options->any_address || samples < SYMBOL_SLOTS;
 	*places = (struct fold_places){.tables = tables,
 				       .resolver = resolver,
 				       .options = options,
 				       .machine = machine,
 				       .frame_mask = slots - FRAME_WAYS,
-				       .symbol_mask = (options->any_address ? SYMBOL_SLOTS_LIVE : SYMBOL_SLOTS) - 1,
+				       .symbol_mask = (few_symbols ? SYMBOL_SLOTS_LIVE : SYMBOL_SLOTS) - 1,
 				       .ranges = ranges,
 				       .one_nowhere = ranges && picture};
 	for (unsigned int i = 0; i < FOLD_CPUMODES; i++)

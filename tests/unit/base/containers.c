@@ -118,6 +118,24 @@ static void map(void **state)
 	map64_deinit(&map);
 }
 
+/* What there is room for, nothing moves for. */
+static void room_in_maps(void **state)
+{
+	enum { COUNT = 1000 };
+	struct map64 map = {0};
+	map64_reserve(&map, COUNT);
+	*map64_insert(&map, 5, NULL) = 7;
+	const uint64_t *first = map64_find(&map, 5);
+	for (uint64_t i = 1; i < COUNT; i++)
+		map64_insert(&map, 1000 + i, NULL);
+	assert_ptr_equal(map64_find(&map, 5), first);
+	assert_int_equal(*first, 7);
+	assert_int_equal(map.count, COUNT);
+	map64_reserve(&map, 10 * COUNT);
+	assert_ptr_equal(map64_find(&map, 5), first);
+	map64_deinit(&map);
+}
+
 static void hashes_differ(void **state)
 {
 	uint64_t words[4] = {1, 2, 3, 4}, others[4] = {1, 2, 4, 3};
@@ -265,11 +283,13 @@ static void test_map_remove(void **state)
 int base_containers_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map_remove), cmocka_unit_test(chosen_keys), cmocka_unit_test(ids_of_bytes),
-		cmocka_unit_test(strings),	   cmocka_unit_test(arrays),	  cmocka_unit_test(arenas),
-		cmocka_unit_test(interning),	   cmocka_unit_test(map),	  cmocka_unit_test(hashes_differ),
-		cmocka_unit_test(walks_over_maps), cmocka_unit_test(cursors),	  cmocka_unit_test(build_ids),
-		cmocka_unit_test(tables),
+		cmocka_unit_test(test_map_remove), cmocka_unit_test(chosen_keys),
+		cmocka_unit_test(ids_of_bytes),	   cmocka_unit_test(strings),
+		cmocka_unit_test(arrays),	   cmocka_unit_test(arenas),
+		cmocka_unit_test(interning),	   cmocka_unit_test(map),
+		cmocka_unit_test(room_in_maps),	   cmocka_unit_test(hashes_differ),
+		cmocka_unit_test(walks_over_maps), cmocka_unit_test(cursors),
+		cmocka_unit_test(build_ids),	   cmocka_unit_test(tables),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* What is kept of files beside the machine, where each process runs a program of its own that nobody runs again: no more than of the last
  * ones. */
 #include "base/mem.h"
-#include "capture/mapped_files.h"
 #include "capture/python/python_reader.h"
 #include "made_records.h"
 
@@ -20,7 +19,6 @@ enum { JOBS = 20000, IN_AN_EPOCH = 500, FIRST_PID = 100, START = 0x10000 };
 struct storm {
 	struct machine *machine;
 	struct resolver *resolver;
-	struct mapped_files *mapped;
 	struct python_reader *reader;
 	bool reads;
 	VEC(void *) plugs; /* where files were that have gone, so that no other one gets the address */
@@ -30,21 +28,8 @@ struct storm {
 static void carry(void *context, struct carrying *carrying)
 {
 	const struct storm *storm = context;
-	if (storm->mapped)
-		mapped_files_carry(storm->mapped, storm->machine, carrying);
 	if (storm->reader)
 		python_reader_carry(storm->reader, carrying);
-}
-
-static void note_map(struct storm *storm, const struct map_description *map)
-{
-	const struct record_mmap2 record = {.header = {.type = RECORD_MMAP2, .size = sizeof(record)},
-					    .pid = map->pid,
-					    .start = map->start,
-					    .length = map->end - map->start,
-					    .inode = map->inode};
-	mapped_files_note(storm->mapped, &record.header);
-	free(mapped_files_path(storm->mapped, machine_file(storm->machine, map)));
 }
 
 /* A stack of one address in the job's file: the reader asks whether it is an interpreter. */
@@ -74,8 +59,6 @@ static void run(struct storm *storm)
 		snprintf(name, sizeof(name), "/nonexistent/job-%u", i);
 		machine_add_comm(storm->machine, pid, pid, "job", true, i + 1);
 		machine_add_map(storm->machine, &map, i + 1);
-		if (storm->mapped)
-			note_map(storm, &map);
 		if (storm->reader)
 			read_stack(storm, &map, i + 1);
 		machine_add_exit(storm->machine, pid, i + 1);
@@ -98,16 +81,6 @@ static void run(struct storm *storm)
 	machine_destroy(storm->machine);
 }
 
-static void test_places_of_files(void **state)
-{
-	struct mapped_files files = {0};
-	struct storm storm = {.mapped = &files};
-	run(&storm);
-	assert_in_range(files.list.len, IN_AN_EPOCH, 4 * IN_AN_EPOCH);
-	assert_in_range(files.index.count, IN_AN_EPOCH, 4 * IN_AN_EPOCH);
-	mapped_files_deinit(&files);
-}
-
 /* What is known of each, were it kept, is 3 MB. */
 static void test_interpreters(void **state)
 {
@@ -120,6 +93,6 @@ static void test_interpreters(void **state)
 int capture_files_that_go_tests(void);
 int capture_files_that_go_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_places_of_files), cmocka_unit_test(test_interpreters)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_interpreters)};
 	return cmocka_run_group_tests_name("capture/files_that_go", tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ enum { JOBS = 150000 };
 #endif
 
 /* Each process runs a program of its own, of which nobody asks for anything. Returns for how many files there was room at last. */
-static size_t run_jobs(bool forks_are_told)
+static size_t run_jobs(bool maps_wait)
 {
 	static struct fake fake;
 	struct event_list events = {0};
@@ -126,10 +126,11 @@ static size_t run_jobs(bool forks_are_told)
 		.sample_id_all = 1, .mmap2 = 1, .task = 1, .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
 	assert_null(stack_chains_open(&events, NULL, NULL, NULL, &rings, &chains));
 	stack_chains_drop_files(chains);
-	const struct machine *machine = resolver_machine(stack_chains_resolver(chains));
+	struct machine *machine = (struct machine *)resolver_machine(stack_chains_resolver(chains));
+	assert_true(machine->maps_wait);
+	machine->maps_wait = maps_wait;
 	for (uint32_t pid = 2; pid < JOBS; pid++) {
-		if (forks_are_told)
-			put(&fake, RECORD_FORK, pid, (uint64_t)pid * STEP_NS);
+		put(&fake, RECORD_FORK, pid, (uint64_t)pid * STEP_NS);
 		put_map(&fake, pid, (uint64_t)pid * STEP_NS + 1);
 		put(&fake, RECORD_EXIT, pid, (uint64_t)pid * STEP_NS + 2);
 		if (pid % 64)
@@ -143,7 +144,6 @@ static size_t run_jobs(bool forks_are_told)
 	return files;
 }
 
-/* What processes map whose beginning was lost is known at once. */
 static void test_files_are_forgotten(void **state)
 {
 	assert_in_range(run_jobs(false), 2, JOBS / 3);

@@ -98,10 +98,15 @@ def compare(name, pairs):
     runs = [([], []) for _ in ours]
     for turn in range(max(3, pairs // 5) if name in LONG else pairs):
         order = (0, OURS), (1, program)
-        for which, tool in order if turn % 2 else order[::-1]:
-            for run, value in zip(runs, figures(tool, arguments, pattern)):
-                run[which].append(value)
+        found = {which: figures(tool, arguments, pattern) for which, tool in (order if turn % 2 else order[::-1])}
+        if len(found[0]) == len(found[1]) == len(runs):  # a run that failed has no pair
+            for index, run in enumerate(runs):
+                for which in (0, 1):
+                    run[which].append(found[which][index])
     near = True
+    if not runs[0][0]:
+        print(f'{name:<34} {"no pair of runs went well":>34}', flush=True)
+        return False
     for index, (mine, other) in enumerate(runs):
         a, b = statistics.median(mine), statistics.median(other)
         ratio = statistics.median(x / y if y else float('nan') for x, y in zip(mine, other))

@@ -66,7 +66,7 @@ struct map64_slot {
 void map64_deinit(struct map64 *map);
 /* The address of the value, or NULL. Valid until the next insert. */
 uint64_t *map64_find(const struct map64 *map, uint64_t key);
-/* Room for so many, of an empty map that has none yet. */
+/* Makes room for so many keys, in a map that has no table yet; does nothing in others. */
 void map64_reserve(struct map64 *map, size_t count);
 /* Finds or inserts (value 0); `ret_new`, when not NULL, says which. Valid until the next insert. */
 uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new);

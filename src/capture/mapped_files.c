@@ -8,12 +8,11 @@
 
 /* What is mapped can be opened by who has CAP_CHECKPOINT_RESTORE, or CAP_SYS_ADMIN before Linux 5.9; the program that a process runs by
  * whoever may look at the process. */
-char *mapped_files_path(void *context, const struct dso *dso)
+char *mapped_files_path(const struct dso *dso)
 {
 	const struct dso_place *place = &dso->place;
 	struct stat status;
 
-	(void)context;
 	if (!place->pid)
 		return NULL;
 	char *path =

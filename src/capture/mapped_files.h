@@ -4,5 +4,5 @@
 
 #include "model/machine.h"
 
-/* For symbol_options.mapped_path, of the files of this machine; there is no context. */
-char *mapped_files_path(void *context, const struct dso *dso);
+/* For symbol_options.mapped_path, of the files of this machine. */
+char *mapped_files_path(const struct dso *dso);

@@ -153,8 +153,8 @@ const struct untrusted *machine_carry_name(struct carrying *carrying, const stru
 
 /* ---- all of it ---- */
 
-/* The threads that stay, in the order in which they came. Most have gone, and lie far from one another: what is read of them is asked for
- * before. */
+/* The threads that stay, in the order in which they came. Most have gone, and lie far from one another: what is read of them is
+ * prefetched. */
 static void choose(const struct machine *machine, uint64_t since, is_gone gone, void *context, bool *stays)
 {
 	enum { AHEAD = 16 };
@@ -193,11 +193,11 @@ void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void 
 
 void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, void *context, const struct machine_holder *holder)
 {
-	struct machine old = *machine;
 	struct carrying carrying = {.machine = machine, .since = since};
-	bool *stays = mem_zalloc_array(old.threads.len + 1, sizeof(*stays));
+	bool *stays = mem_zalloc_array(machine->threads.len + 1, sizeof(*stays));
 	choose(machine, since, gone, context, stays);
 	settle(machine, stays);
+	struct machine old = *machine; /* not before: what settles lies in the arena, too */
 	machine->arena = (struct arena){0};
 	machine->names = (struct intern){0};
 	machine->threads_by_tid = (struct map64){0};

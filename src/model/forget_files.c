@@ -1,7 +1,8 @@
 /* Files that nothing maps any more, when an epoch has ended: programs that are built, run and removed come for ever.
  *
  * Dsos don't move, since symbols and caches point to them; so each has memory of its own, as have names, and goes alone. One goes when
- * nothing has had a map of it for a whole epoch, and the symbol layer, which lets go of its tables then (resolver_forget()), has none:
+ * nothing has had a map of it for a whole epoch (four where maps wait, which tell of it only when somebody asks), and the symbol layer,
+ * which lets go of its tables then (resolver_forget()), has none:
  *
  *	epoch      1              2              3
  *	           mapped         not mapped     its tables go          it goes, and its number is given to the next one

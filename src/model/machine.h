@@ -17,9 +17,9 @@
  *	 ├─ guest of process 8888 ── threads, maps, kernel
  *	 └─ guest of process 9999 ── …
  *
- * What runs for days has maps of processes wait until somebody asks for them (maps_wait): files are made then, and all answers are what
- * they would have been. And it forgets: machine_forget() ends an epoch of the model. What can still be asked for goes over into the next
- * one, all else is gone.
+ * What runs for days has maps of processes wait until somebody asks for them (maps_wait): files are made then, and all answers about
+ * addresses are what they would have been. And it forgets: machine_forget() ends an epoch of the model. What can still be asked for goes
+ * over into the next one, all else is gone.
  */
 #pragma once
 
@@ -204,7 +204,8 @@ static inline struct dso *machine_next_dso(const struct machine *machine, size_t
 /* Whether a file was mapped in this epoch or in the last one. Where maps wait it is only seen when somebody asks, which takes longer. */
 static inline bool machine_saw_map_lately(const struct machine *machine, uint64_t generation, const struct dso *dso)
 {
-	return dso->generation + (machine->maps_wait ? 4 : 1) >= generation;
+	enum { EPOCHS = 1, EPOCHS_WHERE_MAPS_WAIT = 4 };
+	return dso->generation + (machine->maps_wait ? EPOCHS_WHERE_MAPS_WAIT : EPOCHS) >= generation;
 }
 
 struct machine *machine_create(void);

@@ -580,6 +580,8 @@ void reader_close(struct reader *reader)
 		mapping_close(&private->directory_files.data[i]);
 	vec_deinit(&private->directory_files);
 	map64_deinit(&reader->guests);
+	map64_deinit(&reader->private->named_guests);
+	vec_deinit(&reader->guest_pids);
 	vec_deinit(&private->layouts);
 	vec_deinit(&private->tracing_data);
 	map64_deinit(&private->ids);

@@ -70,9 +70,9 @@ struct reader {
 		uint64_t first, count;
 		uint16_t offset; /* of the id in a sample */
 	} ids;
-	uint64_t guest_changes; /* how often an id got a guest, the same one or another */
-	struct map64 guests;	/* ids of counters in guests (ID_INDEX): machine_pid << 32 | vcpu, as in struct sample_guest */
-	uint64_t unpacked[2];	/* COMPRESSED and COMPRESSED2 records, of which only what was in them comes out; so far */
+	VEC(uint32_t) guest_pids; /* processes of hypervisors whose guests got ids, in the order of their first */
+	struct map64 guests;	  /* ids of counters in guests (ID_INDEX): machine_pid << 32 | vcpu, as in struct sample_guest */
+	uint64_t unpacked[2];	  /* COMPRESSED and COMPRESSED2 records, of which only what was in them comes out; so far */
 	/* private from here */
 	struct reader_private *private;
 };

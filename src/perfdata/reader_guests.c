@@ -31,7 +31,10 @@ void reader_apply_id_index(struct reader *reader, struct cursor *cursor)
 		if (!machine_pid || machine_pid > INT32_MAX)
 			continue;
 		*map64_insert(&reader->guests, id, NULL) = machine_pid << 32 | (uint32_t)vcpu;
-		reader->guest_changes++;
+		bool is_new;
+		map64_insert(&reader->private->named_guests, machine_pid, &is_new);
+		if (is_new)
+			vec_push(&reader->guest_pids, (uint32_t)machine_pid);
 		const struct event *event = settled ? reader_event_by_id(reader, id) : NULL;
 		if (event)
 			layouts[event->index].guests = &reader->guests;

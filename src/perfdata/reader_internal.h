@@ -47,9 +47,10 @@ struct reader_private {
 	/* How many events can have samples with the id of another recorder's, and that event when it is a single one: find_mistaken(). */
 	size_t mistakable;
 	struct event *mistaken;
-	bool tables_outdated; /* events came or got ids since the tables above were made */
-	bool names_outdated;  /* … since names, groups and formats were given to the events */
-	unsigned int settled; /* how often either was brought up to date */
+	bool tables_outdated;	   /* events came or got ids since the tables above were made */
+	bool names_outdated;	   /* … since names, groups and formats were given to the events */
+	unsigned int settled;	   /* how often either was brought up to date */
+	struct map64 named_guests; /* the keys are guest_pids */
 
 	/* Records that lie misaligned in the mapping, copied when first asked for. */
 	pthread_mutex_t copies_lock;

@@ -36,9 +36,9 @@ static struct machine *find_guest(struct session *session, uint32_t pid)
 
 static void look_at_guests(struct session *session)
 {
-	session->private->known_guests = session->reader->guest_changes;
-	map64_each (slot, &session->reader->guests)
-		find_guest(session, (uint32_t)(slot->value >> 32));
+	size_t *known = &session->private->known_guests;
+	for (; *known < session->reader->guest_pids.len; ++*known)
+		find_guest(session, session->reader->guest_pids.data[*known]);
 }
 
 void session_look_at_events(struct session *session)
@@ -46,8 +46,7 @@ void session_look_at_events(struct session *session)
 	struct session_private *private = session->private;
 	const struct reader *reader = session->reader;
 	size_t count = reader->events.events.len;
-	if (reader->guest_changes != private->known_guests)
-		look_at_guests(session);
+	look_at_guests(session);
 	if (count == private->known_events)
 		return;
 	session->event_counts = mem_resize(session->event_counts, count * sizeof(*session->event_counts));
@@ -215,6 +214,7 @@ struct error *session_prepare(struct session *session)
 	struct order sideband = {0};
 	struct error *error = scan_records(session, &sideband);
 	order_finish(&sideband);
+	session_look_at_events(session); /* guests that records name, not the head */
 	struct order_item item;
 	uint64_t left = session->reader->data_offset;
 	while (!error && order_pop(&sideband, &item)) {

@@ -122,7 +122,7 @@ struct session_private {
 	bool file_order;   /* session_next() delivers in the order of the file */
 	bool offset_times; /* pass 1 and reductions: some samples have no time, so offsets are the model's times */
 	size_t known_events;
-	uint64_t known_guests;	/* reader->guest_changes */
+	size_t known_guests;	/* of reader->guest_pids */
 	bool uniform;		/* all events have the time in the same place: lets pass 1 do without the event */
 	VEC(uint64_t) cuts;	/* pass 1: offsets where workers may begin, and the end */
 	size_t slices_taken;	/* pass 1: of a large file, how many were read at the same time as others (scan.c) */

@@ -366,7 +366,7 @@ bool runtime_file_open(const struct symbol_options *options, const struct dso *d
 	static const enum place places[] = {PLACE_FILE, PLACE_CACHE, PLACE_CACHE_OLD, PLACE_CACHE_VDSO, PLACE_DEBUGINFOD_FILE};
 	struct symbol_files result = {0};
 	struct search search;
-	cleanup_free char *mapped = options->mapped_path ? options->mapped_path(options->mapped_context, dso) : NULL;
+	cleanup_free char *mapped = options->mapped_path ? options->mapped_path(dso) : NULL;
 	search_init(&search, options, dso, &result);
 	bool found = mapped && open_candidate(&search, mapped, PLACE_FILE, ret);
 	for (int round = 0; round < 2 && !found; round++) {

@@ -34,8 +34,7 @@ struct symbol_options {
 	struct kallsyms_ahead *ahead;	   /* kernel_list_path()'s list, being read; or NULL. Must outlive the resolver */
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
 	/* While it is recorded: a path to what is mapped, whatever is there by its name now; NULL = none is known. To be freed. */
-	char *(*mapped_path)(void *context, const struct dso *dso);
-	void *mapped_context;
+	char *(*mapped_path)(const struct dso *dso);
 	/* Files that there are nowhere else, by their build-id: the bytes, to be freed; or NULL. Thread-safe; may be NULL. */
 	void *(*find_file)(void *context, const struct buildid *id, size_t *ret_size);
 	void *file_context;
@@ -48,8 +47,8 @@ struct resolver *resolver_create(struct machine *machine, const struct symbol_op
 void resolver_destroy(struct resolver *resolver);
 
 /* After the machine has forgotten (machine_forget()): lets go of the symbols and whatever else is kept for files that nothing has had a map
- * of for a whole epoch, neither a process nor a holder: programs that are started again and again, as by a build, are read once. They are
- * read again when they are asked for. Not while other threads resolve. */
+ * of for a whole epoch (for four where maps wait until somebody asks), neither a process nor a holder: programs that are started again and
+ * again, as by a build, are read once. They are read again when they are asked for. Not while other threads resolve. */
 void resolver_forget(struct resolver *resolver);
 /* The same of all files but the kernel's, which are asked for all the time: where memory is short. About `keep` bytes of symbols stay:
  * first of files that were asked for since the last time, and of these the small ones. Nobody may have kept a symbol. */

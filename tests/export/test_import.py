@@ -261,7 +261,7 @@ def test_refused(perf, tmp_path, words, status, sentence):
     (tmp_path / "two").write_text("main;a 3 4\n")
     (tmp_path / "empty").write_text("")
     (tmp_path / "json").write_text('{"shared": {"frames": []}, "profiles": []}')
-    (tmp_path / "zeros").write_bytes(gzip.compress(bytes(64 << 20), 1))
+    (tmp_path / "zeros").write_bytes(gzip.compress(bytes(64 << 20)))
     done = perf("import", *words, cwd=tmp_path)
     assert done.returncode == status and sentence in done.stderr and not done.stdout, done.stderr
     assert not (tmp_path / "perf.data").exists()

@@ -32,7 +32,7 @@ for cpu in os.sched_getaffinity(0):
     spinners.append(pid)
 page = mmap.mmap(-1, 4096)
 disks = []
-files = sorted(entry.path for entry in os.scandir("/usr/bin") if entry.is_file(follow_symlinks=False))[::8] # disks may not be opened, and some files be in memory
+files = sorted(entry.path for entry in os.scandir("/usr/bin") if entry.is_file(follow_symlinks=False))[::64] # disks may not be opened, and some files be in memory
 for path in ["/dev/" + name for name in os.listdir("/sys/block")] + files:
     try:
         disks.append(os.open(path, os.O_RDONLY | os.O_DIRECT))

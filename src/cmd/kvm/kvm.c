@@ -282,6 +282,6 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
 }
 
-static const char *const usage[] = {"[--host] [--guest] [-i FILE] [-o FILE] {stat|record|report|diff|top|buildid-list} [OPTIONS]", NULL};
+static const char *const usage[] = {"[--host [--no-guest]] [-i FILE] [-o FILE] {stat|record|report|diff|top|buildid-list} [OPTIONS]", NULL};
 const struct command cmd_kvm = {
 	"kvm", "Analyse virtual machines: why guests leave guest mode, what they run", usage, options, run, .subcommands = kvm_subcommands};

@@ -149,7 +149,7 @@ struct rows *report_make_rows(struct report *report, struct fold *fold, const st
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_PRINT_NONE,
 		.exclude_other = options->exclude_other,
 		.shown = filtered ? report_shown : NULL,
-		.shown_only = filtered && (!report->whole_rows || options->sides) && rows_would_mix(options, keys),
+		.shown_only = filtered && (!report->whole_rows || options->sides > SIDES_BOTH) && rows_would_mix(options, keys),
 		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,
 		.most = report->most_rows,

@@ -3,7 +3,8 @@
  *	dso: libm.so.6 (/usr/lib/x86_64-linux-gnu/libm.so.6, loaded, 9c2a…)
  *	 3c0a0-3c0ff g sinf
  *
- * Tables load when the first sample is in their file: of others there is one line, and nothing is read now. */
+ * Tables load when the first sample is in their file: of others there is one line, and nothing is read now. Files of processes without a
+ * sample aren't there. */
 #include "cmd/top/top.h"
 
 #include "base/text.h"

@@ -484,14 +484,16 @@ def index(*entries):
 
 
 def test_an_id_of_another_guest(perf, tmp_path):
-    """A second ID_INDEX gives an id to another guest: what follows is that one's, and not the host's."""
+    """A second ID_INDEX gives an id to another guest: the last one counts, for the whole recording, and the host has none of it."""
     lines = [f"event cpu-clock type=1 config=0 freq=1000 sample={SAMPLE} ids=1,2 flags={FLAGS}", "comm pid=5 tid=5 name=host time=1 id=1", index((2, 100)),
              "comm pid=5 tid=5 name=first time=10 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=20 id=2 misc=2", index((2, 200)),
              "comm pid=5 tid=5 name=second time=30 id=2 misc=5", "sample event=0 ip=1 pid=5 tid=5 time=40 id=2 misc=2",
              "sample event=0 ip=1 pid=5 tid=5 time=50 id=1 misc=2"]
     path = write(tmp_path, "perf.data", lines)
-    assert [line.split()[-1] for line in shown(perf, path, "-F", "machine_pid,comm")][-1] == "host"
-    assert "first" not in shown(perf, path, "-F", "machine_pid,comm")[2]
+    assert [line.split() for line in shown(perf, path, "-F", "machine_pid,comm")] == [["VM:", "200", "first"], ["VM:", "200", "second"], ["host"]]
+    tree = perf("report", "--tasks", "-i", path).stdout
+    of_host, of_guest = tree.split("# in the guest of process 200\n")
+    assert "second" not in of_host and "|host" in of_host and "|second" in of_guest
 
 
 def test_tasks_and_traces(perf, tmp_path):

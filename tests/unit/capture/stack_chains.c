@@ -105,12 +105,7 @@ static void put_map(struct fake *fake, uint32_t pid, uint64_t time)
 	fake->page.data_head += sizeof(map);
 }
 
-/* Enough for what ended to be forgotten more than once; ThreadSanitizer sees one thread here. */
-#ifdef __SANITIZE_THREAD__
-enum { JOBS = 50000 };
-#else
 enum { JOBS = 150000 };
-#endif
 
 /* Each process runs a program of its own, of which nobody asks for anything. Returns for how many files there was room at last. */
 static size_t run_jobs(bool maps_wait)

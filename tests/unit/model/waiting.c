@@ -1,5 +1,6 @@
 /* Maps that wait until somebody asks: the answers are those of a machine that is told at once, and what nobody asks for makes nothing. */
 #include "base/mem.h"
+#include "made_records.h"
 #include "model/jitdump.h"
 #include "model/model_internal.h"
 
@@ -247,6 +248,34 @@ static void test_epochs_end(void **state)
 	end(&told);
 }
 
+/* Nothing of an epoch is left behind, though what lives on is told of more maps in each. (Under a sanitizer the heap is the
+ * sanitizer's.) */
+static void test_memory_of_epochs(void **state)
+{
+	enum { EPOCHS = 20, PROCESSES = 200, FILES = 50, BYTES_MOST = 8 << 20 };
+	struct machine *machine = machine_create();
+	machine->maps_wait = machine->drops_files = true;
+	size_t before = made_heap_bytes();
+	for (uint32_t pid = PARENT; pid < PARENT + PROCESSES; pid++)
+		machine_add_fork(machine, pid, pid, 1, 1, true, 1); /* of whose beginning nothing is known, maps don't wait */
+	for (uint64_t epoch = 1; epoch <= EPOCHS; epoch++) {
+		for (uint32_t pid = PARENT; pid < PARENT + PROCESSES; pid++)
+			for (uint64_t i = 0; i < FILES; i++) {
+				const struct map_description description = {.pid = pid,
+									    .tid = pid,
+									    .start = START + i * SIZE,
+									    .end = START + (i + 1) * SIZE,
+									    .name = "/lib/some",
+									    .prot = PROT_EXEC,
+									    .inode = 7};
+				machine_add_map(machine, &description, epoch);
+			}
+		machine_forget(machine, epoch, NULL, NULL);
+	}
+	assert_in_range(made_heap_bytes(), 0, before + BYTES_MOST);
+	machine_destroy(machine);
+}
+
 /* Files are known by who asks, which isn't each process that maps them: they stay for some epochs. */
 static void test_files_stay_a_while(void **state)
 {
@@ -340,6 +369,7 @@ int model_waiting_tests(void)
 		cmocka_unit_test(test_a_number_is_used_again),
 		cmocka_unit_test(test_code_comes_between),
 		cmocka_unit_test(test_epochs_end),
+		cmocka_unit_test(test_memory_of_epochs),
 		cmocka_unit_test(test_files_stay_a_while),
 		cmocka_unit_test(test_a_long_line),
 		cmocka_unit_test(test_random),

@@ -227,14 +227,14 @@ struct comparison *comparison_create(const struct rows *const *files, size_t cou
 	for (uint32_t file = 0; file < count; file++)
 		add_file(comparison, file);
 	comparison->order = mem_alloc_array(comparison->rows.len + 1, sizeof(*comparison->order));
+	const bool of_rows = options->relative || options->baseline_only; /* else also of samples that are in none */
+	comparison->shown_total = of_rows ? 0 : comparison->totals[0];
 	for (uint32_t row = 0; row < comparison->rows.len; row++) {
-		if (counts_in_total(comparison, row))
+		if (of_rows && counts_in_total(comparison, row))
 			comparison->shown_total += comparison_part(comparison, row, 0)->period;
 		if (is_shown(comparison, row))
 			comparison->order[comparison->shown_count++] = row;
 	}
-	if (!options->relative && !options->baseline_only) /* also of samples that are in no row */
-		comparison->shown_total = comparison->totals[0];
 	qsort_r(comparison->order, comparison->shown_count, sizeof(*comparison->order), compare_rows, comparison);
 	return comparison;
 }

@@ -131,18 +131,29 @@ void *numa_work(void *argument)
 
 /* ---- memory ---- */
 
+/* Where a huge page begins, as large mappings do on newer kernels: what is too much before and behind it goes back. NULL: there is none. */
+static char *map_huge_aligned(size_t bytes, int sharing)
+{
+	char *memory = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | sharing, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	size_t before = -(uintptr_t)memory % HUGE_PAGE;
+	if (before)
+		munmap(memory, before);
+	munmap(memory + before + bytes, HUGE_PAGE - before);
+	return memory + before;
+}
+
 void *numa_allocate(const struct numa_options *options, size_t bytes, bool shared)
 {
 	cpu_set_t old, first;
 	if (!bytes)
 		return NULL;
-	/* A huge page more: they begin at whole ones, as large mappings do on newer kernels. */
-	char *memory = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
-	if (memory == MAP_FAILED) {
+	char *memory = map_huge_aligned(bytes, shared ? MAP_SHARED : MAP_PRIVATE);
+	if (!memory) {
 		fprintf(stderr, "perf: there is no memory for %zu MB\n", bytes / MB);
 		_exit(1);
 	}
-	memory += -(uintptr_t)memory % HUGE_PAGE;
 	if (options->huge_pages)
 		madvise(memory, bytes, options->huge_pages > 0 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (options->first_cpu) {

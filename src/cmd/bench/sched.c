@@ -270,7 +270,7 @@ static bool answer(int fd, uint64_t loops)
 	return true;
 }
 
-enum seccomp_step { STEP_FILTER, STEP_SYNC, STEP_ASKER, STEP_ANSWERS, STEP_DONE };
+enum seccomp_step { STEP_CHILD, STEP_FILTER, STEP_SYNC, STEP_ASKER, STEP_ANSWERS, STEP_DONE };
 
 struct seccomp_result {
 	enum seccomp_step step; /* that failed */
@@ -295,8 +295,10 @@ static struct seccomp_result answer_a_child(const struct seccomp_options *option
 		goto failed;
 	if (!asker) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			syscall(SYS_getppid);
+		close(fd);			  /* it is the other task's alone: with it end the answers */
+		while (syscall(SYS_getppid) >= 0) /* until nobody answers any more */
+			;
+		_exit(0);
 	}
 	result.step = STEP_ANSWERS;
 	bool answered = answer(fd, options->loops);
@@ -314,7 +316,7 @@ failed:
 static struct error *measure_seccomp(const struct seccomp_options *options, uint64_t *ret_elapsed_ns)
 {
 	int told[2];
-	struct seccomp_result result = {.step = STEP_ASKER, .failed = ECHILD};
+	struct seccomp_result result = {.step = STEP_ASKER};
 	if (pipe2(told, O_CLOEXEC))
 		return error_system(errno, "cannot make a pipe");
 	pid_t pid = fork();
@@ -327,11 +329,13 @@ static struct error *measure_seccomp(const struct seccomp_options *options, uint
 	if (pid < 0)
 		result.failed = errno;
 	else if (read(told[0], &result, sizeof(result)) != sizeof(result))
-		result = (struct seccomp_result){.step = STEP_ASKER, .failed = ECHILD};
+		result = (struct seccomp_result){.step = STEP_CHILD};
 	close(told[0]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	*ret_elapsed_ns = result.elapsed_ns;
+	if (result.step == STEP_CHILD)
+		return error_new("the process that answers has ended early");
 	static const char *const texts[] = {
 		[STEP_FILTER] = "this kernel does not let tasks answer each other's system calls (seccomp, requires Linux 5.0)",
 		[STEP_SYNC] = "--sync-mode requires Linux 6.6",
